@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every limit and setting, with its unit in its name; the CLI and NeMo Gym fill these models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MIB = 1024 * 1024
+GIB = 1024 * MIB
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ProcessLimits(Settings):
+    """What one box may use; reached limits end it with a typed result."""
+
+    memory_bytes: int = Field(default=3 * GIB, gt=0)
+    processes: int = Field(default=512, gt=0)
+    open_files: int = Field(default=8192, gt=0)
+    file_bytes: int = Field(default=2 * GIB, gt=0)
+    tmp_bytes: int = Field(default=1 * GIB, gt=0)
+    output_bytes: int = Field(default=4 * MIB, gt=0)
+    """Kept of each process's output: the first and last halves, with a marker between."""
+
+
+class ArchiveBudget(Settings):
+    """What an archive or app folder may hold before it is `too_large`."""
+
+    members: int = Field(default=200_000, gt=0)
+    logical_bytes: int = Field(default=2 * GIB, gt=0)
+    compressed_bytes: int = Field(default=1 * GIB, gt=0)
+    depth: int = Field(default=64, gt=0)
+    name_bytes: int = Field(default=255, gt=0)
+    path_bytes: int = Field(default=4096, gt=0)
+
+
+class StackConfig(Settings):
+    """How the app is stood up."""
+
+    port: int = 8000
+    setup_timeout_s: float = 600.0
+    start_timeout_s: float = 90.0
+    seed_timeout_s: float = 180.0
+    probe_timeout_s: float = 5.0
+    max_redirects: int = 10
+    egress: Literal["registries", "open", "none"] = "registries"
+    """What set-up may reach; at run time nothing is reachable whatever this says."""
+    extra_registry_hosts: tuple[str, ...] = ()
+    state_bytes: int = 4 * GIB
+    """Size of files, virtualenv, home and database of one stack together."""
+    app: ProcessLimits = ProcessLimits()
+    database: ProcessLimits = ProcessLimits(memory_bytes=1 * GIB, processes=128)
+    browser: ProcessLimits = ProcessLimits(memory_bytes=3 * GIB, processes=2048)
+    pg_bin_dir: Path | None = None
+    app_python: Path | None = None
+    cache_dir: Path | None = None
+    """Where templates and the registry mirror's cache live; the user's cache folder if None."""
+
+
+class BrowserConfig(Settings):
+    """How pages are driven and how much of them a model is shown."""
+
+    executable: Path | None = None
+    viewport_width: int = 1280
+    viewport_height: int = 800
+    action_timeout_s: float = 10.0
+    navigation_timeout_s: float = 20.0
+    settle_quiet_s: float = 0.3
+    """An action has settled when the page was quiet (no DOM change, no request) for this long."""
+    settle_max_s: float = 3.0
+    wait_max_s: float = 60.0
+    snapshot_chars: int = 20_000
+    max_contexts: int = 12
+    max_tabs: int = 40
+    max_download_bytes: int = 64 * MIB
+    max_screenshots: int = 400
+
+
+class ModelConfig(Settings):
+    """One OpenAI-compatible endpoint. The key is read from the environment, never stored."""
+
+    name: str
+    base_url: str
+    api_key_env: str = "VIBENCH_GYM_API_KEY"
+    timeout_s: float = 180.0
+    max_attempts: int = 5
+    retry_budget_s: float = 300.0
+    max_output_tokens: int = 4096
+    temperature: float | None = None
+
+
+class GraderConfig(Settings):
+    """Budgets of seeding and QA."""
+
+    second_look_wait_s: float = 1.0
+    max_actions_per_step: int = 40
+    """Browser actions after which the QA agent has to give its verdict with what it saw."""
+    max_turns_per_plan: int = 400
+    max_tokens_per_plan: int = 5_000_000
+    model_time_per_plan_s: float = 3600.0
+    app_time_per_plan_s: float = 1200.0
+    """Waiting for the app; when used up, the step at hand fails: slowness is the app's fault."""
+    seed_max_turns: int = 60
+    shell_timeout_s: float = 60.0
+    shell_output_chars: int = 8_000
+    concurrency: int = Field(default=2, gt=0)
+    retries: int = 1

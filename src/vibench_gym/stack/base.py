@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The Stack contract: an app standing up with its own database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+    from vibench_gym.sandbox.base import ExecResult
+
+
+@dataclass(frozen=True, slots=True)
+class SetupReport:
+    """What set-up did, for the run's record."""
+
+    duration_s: float
+    return_code: int
+    log_tail: str
+    python_version: str
+    node_version: str
+    blocked_hosts: Mapping[str, int] = field(default_factory=dict)
+    """Hosts that set-up asked for and was refused, with the number of times."""
+    dropped_members: tuple[str, ...] = ()
+    """Members of the artifact that were left out as unsafe, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A plan's starting state: files for `/seeding` (with `seed.sh`) and environment values."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AppStatus:
+    """What the app's process is doing now."""
+
+    running: bool
+    exit_code: int | None
+    log_tail: str
+    listening_ports: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StackUsage:
+    """What a stack uses now, in bytes and processes."""
+
+    memory_bytes: int
+    state_bytes: int
+    processes: int
+
+
+class Stack(Protocol):
+    """One fresh app with its own database, from the snapshot that set-up left.
+
+    Entering brings up namespaces, database and app and waits until a document is served.
+
+    Raises on entering:
+        AppStartFailed: the app did not serve a document in time; the message says what it did.
+        AppSetupFailed: what the app's set-up left behind does not start.
+        DatabaseUnavailable: PostgreSQL does not start even from the template.
+        SandboxUnavailable: the namespaces cannot be made.
+    """
+
+    @property
+    def url(self) -> str:
+        """Where the app is inside its network namespace: `http://localhost:PORT`."""
+        ...
+
+    @property
+    def browser_executable(self) -> Path:
+        """A program that starts Chromium inside the app's network namespace, pipes kept."""
+        ...
+
+    @property
+    def timings(self) -> Mapping[str, float]:
+        """Seconds spent so far, by phase: `namespaces`, `files`, `database`, `app_start`."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    async def exec(
+        self, command: str, *, timeout_s: float, env: Mapping[str, str] | None = None
+    ) -> ExecResult:
+        """Run a shell command as the app's user in the app's zone, cwd `/app`."""
+        ...
+
+    async def read_seed_folder(self) -> Seed:
+        """The regular files below `/seeding`, bounded; links and special files are left out.
+
+        `.env.seeding` (KEY=VALUE lines, read as data) becomes `Seed.env`.
+        """
+        ...
+
+    async def apply_seed(self, seed: Seed) -> ExecResult:
+        """Place the files at `/seeding`, run `seed.sh` beside the running app, restart the app."""
+        ...
+
+    async def restart_app(self, env: Mapping[str, str] | None = None) -> None:
+        """Stop the app and start it again with `env` added.
+
+        Raises:
+            AppStartFailed: as on entering.
+        """
+        ...
+
+    async def app_status(self) -> AppStatus:
+        """Whether the app is running, and its last words."""
+        ...
+
+    async def usage(self) -> StackUsage:
+        """Memory, disk and processes of the whole stack."""
+        ...
+
+    async def healthy(self) -> bool:
+        """Control experiment: whether our own parts (namespaces, a fresh database) still work."""
+        ...
+
+
+class PreparedApp(Protocol):
+    """An artifact after set-up: makes fresh stacks until it is closed."""
+
+    @property
+    def setup(self) -> SetupReport:
+        """What set-up did."""
+        ...
+
+    def stack(self, *, log_path: Path | None = None, seed: Seed | None = None) -> Stack:
+        """A fresh stack; with `seed` it enters already seeded. The app's log goes to `log_path`."""
+        ...
+
+    async def close(self) -> None:
+        """Remove the snapshot; safe to call twice."""
+        ...
+
+
+class StackBuilder(Protocol):
+    """Turns an artifact into a prepared app."""
+
+    async def prepare(self, app_dir: Path, *, log_path: Path | None = None) -> PreparedApp:
+        """Run set-up once on a copy of `app_dir` (already unpacked and checked) and snapshot it.
+
+        Raises:
+            AppSetupFailed: `setup-environment.sh` failed, hung, or used more than it may.
+            DatabaseUnavailable: PostgreSQL does not start from the template.
+            SandboxUnavailable: the namespaces cannot be made.
+        """
+        ...
