@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makes .venv with everything the product and its tests need. Safe to run again: what is there stays.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\033[2m[setup]\033[0m %s\n' "$*"; }
+fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
+is_313() { "$1" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 13))' 2>/dev/null; }
+
+find_python() {
+  local candidate
+  for candidate in python3.13 python3 python; do
+    candidate=$(command -v "$candidate" || true)
+    # A version manager's shim may stand for a Python that is not selected: ask it to run.
+    if [ -n "$candidate" ] && is_313 "$candidate"; then echo "$candidate"; return; fi
+  done
+  for candidate in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.13*/bin/python3.13; do
+    if [ -x "$candidate" ] && is_313 "$candidate"; then echo "$candidate"; return; fi
+  done
+  if command -v uv >/dev/null; then
+    candidate=$(uv python find 3.13 2>/dev/null || true)
+    if [ -n "$candidate" ] && is_313 "$candidate"; then echo "$candidate"; return; fi
+  fi
+  return 1
+}
+
+apt_install() {
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+  if [ -z "${apt_updated:-}" ]; then apt-get -qq update; apt_updated=1; fi
+  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null
+}
+
+if ! [ -x .venv/bin/python ] || ! is_313 .venv/bin/python; then
+  if ! python=$(find_python); then
+    say "no Python 3.13 found, asking the system's package manager"
+    apt_install python3.13 python3.13-venv || fail "Python 3.13 is missing: install it (system package, pyenv or uv python install 3.13) and run make setup again"
+    python=$(find_python) || fail "Python 3.13 is still missing after its installation"
+  fi
+  say "making .venv with $("$python" --version)"
+  "$python" -m venv --clear .venv
+fi
+
+wanted=$(cat requirements.lock pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1)
+if [ "$(cat .venv/.setup-stamp 2>/dev/null)" != "$wanted" ]; then
+  say "installing the locked requirements"
+  pip_index=$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)
+  if [ -n "$pip_index" ] && [ -z "${UV_DEFAULT_INDEX:-}" ]; then export UV_DEFAULT_INDEX="$pip_index"; fi
+  uv_pin=$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' requirements.lock)
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check "$uv_pin"
+  .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode --require-hashes -r requirements.lock
+  .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
+  echo "$wanted" > .venv/.setup-stamp
+fi
+
+if ! .venv/bin/vibench-gym doctor --only chromium --quiet; then
+  say "installing Chromium and fonts"
+  apt_install chromium fonts-noto-color-emoji fonts-liberation || .venv/bin/playwright install chromium ||
+    fail "Chromium is missing: install the system package 'chromium' (with 'fonts-noto-color-emoji') and run make setup again"
+fi
+.venv/bin/vibench-gym warm
+say "ready: .venv/bin/vibench-gym"

@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Prerequisites by marker: what is missing skips locally, with the reason, and fails in CI.
+
+sandbox    bubblewrap and user namespaces      browser    Chromium
+postgres   PostgreSQL binaries that start      docker     a Docker engine
+gym        nemo-gym                            live       a real model (--run-live)
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent
+ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--run-live", action="store_true", help="run tests that call a real model")
+
+
+@functools.cache
+def _missing(marker: str) -> str | None:
+    """What a marker's tests lack on this machine, or None."""
+    if marker == "sandbox":
+        from vibench_gym.sandbox import prerequisites  # noqa: PLC0415 (only where needed)
+
+        failed = [check for check in prerequisites.sandbox_checks() if not check.ok]
+        return f"{failed[0].detail}; {failed[0].fix}" if failed else None
+    if marker == "postgres":
+        from vibench_gym.stack.toolchain import find_pg_bin_dir  # noqa: PLC0415
+
+        return None if find_pg_bin_dir() else "no PostgreSQL binaries start here; run make setup"
+    if marker == "browser":
+        found = any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+        return None if found else "no Chromium; run make setup"
+    if marker == "docker":
+        docker = shutil.which("docker")
+        up = docker and subprocess.run(
+            [docker, "info"], capture_output=True, check=False, timeout=20
+        )
+        return None if up and up.returncode == 0 else "no Docker engine answers"
+    return None
+
+
+def _require(item: pytest.Item, reason: str) -> None:
+    allowed = ALLOWED_SKIPS.read_text().split() if ALLOWED_SKIPS.exists() else []
+    if os.environ.get("CI") == "true" and item.nodeid not in allowed:
+        pytest.fail(f"a prerequisite is missing in CI: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("live") and not item.config.getoption("--run-live"):
+        pytest.skip("calls a real model; give --run-live to run it")
+    for marker in ("sandbox", "postgres", "browser", "docker"):
+        if item.get_closest_marker(marker):
+            reason = _missing(marker)
+            if reason:
+                _require(item, reason)
+
+
+@pytest.fixture(scope="session")
+def vibench_root() -> Path:
+    """The real benchmark's data, where it is at hand."""
+    candidates = [os.environ.get("VIBENCH_ROOT"), str(REPO.parent / "shared" / "vibench")]
+    for candidate in candidates:
+        if candidate and (Path(candidate) / "prds").is_dir():
+            return Path(candidate)
+    pytest.skip("no ViBench data: set VIBENCH_ROOT to a checkout")
