@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vibench_gym.core.errors import AppSetupFailed, AppStartFailed
+from vibench_gym.sandbox.base import ExecResult
+from vibench_gym.stack.base import Seed
+from vibench_gym.testing.fake_stack import FakePreparedApp, FakeStack, FakeStackBuilder
+from vibench_gym.testing.stack_contract import StackContract
+
+if TYPE_CHECKING:
+    from vibench_gym.stack.base import PreparedApp, StackBuilder
+
+
+class TestFakeStackKeepsTheContract(StackContract):
+    @pytest.fixture
+    async def prepared(self) -> PreparedApp:
+        builder: StackBuilder = FakeStackBuilder()
+        return await builder.prepare(Path("/nowhere"))
+
+
+async def test_errors_come_in_the_order_given() -> None:
+    builder = FakeStackBuilder(prepare_errors=[AppSetupFailed("once")])
+    with pytest.raises(AppSetupFailed, match="once"):
+        await builder.prepare(Path("/a"))
+    await builder.prepare(Path("/b"))
+    assert builder.app_dirs == [Path("/a"), Path("/b")]
+
+
+async def test_queued_stacks_come_first() -> None:
+    builder = FakeStackBuilder([FakeStack(enter_error=AppStartFailed("no document"))])
+    prepared = await builder.prepare(Path("/a"))
+    with pytest.raises(AppStartFailed):
+        async with prepared.stack():
+            pass
+    async with prepared.stack() as stack:
+        assert stack.entered
+    assert [s.calls for s in prepared.stacks] == [["enter"], ["enter", "exit"]]
+
+
+async def test_failed_restart_leaves_a_dead_app() -> None:
+    async with FakeStack(restart_error=AppStartFailed("gone")) as stack:
+        with pytest.raises(AppStartFailed):
+            await stack.restart_app()
+        assert not (await stack.app_status()).running
+
+
+async def test_commands_can_be_scripted() -> None:
+    answer = ExecResult(stdout="x", stderr="", return_code=9)
+    async with FakeStack(commands={"cat f": answer}) as stack:
+        assert await stack.exec("cat f", timeout_s=1) is answer
+        assert (await stack.exec("unheard of", timeout_s=1)).return_code == 127
+        assert (await stack.exec("sleep 1", timeout_s=2)).return_code == 0
+    async with FakeStack(on_exec=lambda _: answer) as stack:
+        assert await stack.exec("anything", timeout_s=1) is answer
+
+
+async def test_failed_seed_does_not_restart() -> None:
+    failed = ExecResult(stdout="", stderr="boom", return_code=1)
+    async with FakeStack(seed_result=failed) as stack:
+        assert await stack.apply_seed(Seed()) is failed
+        assert "restart_app" not in stack.calls
+
+
+async def test_seed_env_reaches_the_app() -> None:
+    async with FakePreparedApp().stack(seed=Seed(env={"A": "1"})) as stack:
+        assert stack.env == {"A": "1"}
