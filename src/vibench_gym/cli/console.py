@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the command prints: results on stdout, everything else on stderr.
+
+With a terminal, progress is a live line; without one, plain lines that a log keeps. `--json` prints
+nothing but JSON on stdout.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from vibench_gym.cli.wire import GradeOut, Wire
+
+OUT = Console(highlight=False)
+ERR = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Wire) -> None:
+    """Print one JSON document and nothing else."""
+    sys.stdout.write(value.model_dump_json(indent=2) + "\n")
+    sys.stdout.flush()
+
+
+def print_grades(value: GradeOut) -> None:
+    """A table of rollouts and plans, then the report's path."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("rollout", "plan", "status", "steps", "points"):
+        table.add_column(column)
+    table.add_column("score", justify="right")
+    for rollout in value.rollouts:
+        state = "masked" if rollout.mask_sample else "build failed" if rollout.build_failed else ""
+        # Text, never markup: labels and reasons may come from outside.
+        table.add_row(
+            Text(rollout.label, style="bold"),
+            Text(f"{rollout.task}/{rollout.artifact}"),
+            Text(state, style="yellow" if rollout.mask_sample else "red"),
+            "",
+            "",
+            Text(f"{rollout.reward:.3f}", style="bold"),
+        )
+        for plan in rollout.plans:
+            passed = sum(step.outcome == "passed" for step in plan.steps)
+            table.add_row(
+                "",
+                Text(plan.plan),
+                Text(plan.status, style="green" if plan.status == "graded" else "red"),
+                f"{passed}/{len(plan.steps)}",
+                f"{plan.score}/{plan.full_points}",
+                f"{plan.normalized:.3f}",
+            )
+    OUT.print(table)
+    OUT.print()
+    OUT.print("report:", end=" ")
+    OUT.print(Text(value.report), soft_wrap=True)
+
+
+class Progress:
+    """Shows what is being done now; a context manager, quiet when told so."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._status: Status | None = None
+
+    def __enter__(self) -> Progress:
+        if not self._quiet and ERR.is_terminal:
+            self._status = Status("", console=ERR)
+            self._status.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def now(self, message: str) -> None:
+        """Say what is under way; a plain line where there is no terminal."""
+        if self._quiet:
+            return
+        if self._status is not None:
+            self._status.update(Text(message))
+        else:
+            ERR.print(Text(message), soft_wrap=True)
+
+    def done(self, message: str) -> None:
+        """Say what has been finished; stays on the screen."""
+        if not self._quiet:
+            ERR.print(Text(message), soft_wrap=True)

@@ -1,0 +1,163 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON that `--json` prints: a stable interface, published as a schema in docs/schema/."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from vibench_gym.core.status import PlanStatus, StepOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from vibench_gym.core.records import RolloutRecord, Scorecard
+
+
+class Wire(BaseModel):
+    """Base of everything printed as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class StepOut(Wire):
+    """One step of a plan; `points` are the plan's, earned whole when `outcome` is passed."""
+
+    name: str
+    points: int
+    outcome: StepOutcome
+    fatal: bool
+    reason: str
+
+
+class PlanOut(Wire):
+    """One plan of a rollout."""
+
+    plan: str
+    status: PlanStatus
+    score: int
+    full_points: int
+    normalized: float
+    steps: tuple[StepOut, ...]
+
+
+class RolloutOut(Wire):
+    """One graded artifact."""
+
+    label: str
+    task: str
+    artifact: str
+    reward: float
+    build_failed: bool
+    mask_sample: bool
+    failure_kind: str | None
+    plans: tuple[PlanOut, ...]
+
+
+class GradeOut(Wire):
+    """What `demo` and `grade` print."""
+
+    rollouts: tuple[RolloutOut, ...]
+    report: str
+    """Path of the HTML report."""
+
+
+class ProblemOut(Wire):
+    """One problem in a task's files."""
+
+    file: str
+    line: int
+    message: str
+
+
+class ValidateOut(Wire):
+    """What `validate` prints: counts over all that was found, and every problem."""
+
+    apps: int
+    artifacts: int
+    plans: int
+    steps: int
+    points: int
+    problems: tuple[ProblemOut, ...]
+
+
+class RescoreOut(Wire):
+    """What `rescore` prints, one entry per plan."""
+
+    class Plan(Wire):
+        """Whether the recomputed scorecard is the stored one, byte for byte."""
+
+        task: str
+        rollout: str
+        plan: str
+        identical: bool
+        score: int
+        full_points: int
+
+    plans: tuple[Plan, ...]
+
+
+class CheckOut(Wire):
+    """One prerequisite as `doctor` found it."""
+
+    name: str
+    ok: bool
+    required: bool
+    detail: str
+    fix: str
+
+
+class DoctorOut(Wire):
+    """What `doctor` prints."""
+
+    ok: bool
+    checks: tuple[CheckOut, ...]
+
+
+Command = Literal["demo", "grade", "validate", "rescore", "doctor"]
+
+MODELS: dict[Command, type[Wire]] = {
+    "demo": GradeOut,
+    "grade": GradeOut,
+    "validate": ValidateOut,
+    "rescore": RescoreOut,
+    "doctor": DoctorOut,
+}
+
+
+def rollout_out(record: RolloutRecord, scorecards: Mapping[str, Scorecard]) -> RolloutOut:
+    """Join a finished rollout with its scorecards, in the task's order of plans."""
+    return RolloutOut(
+        label=record.label,
+        task=record.task,
+        artifact=record.artifact,
+        reward=record.reward if record.reward is not None else 0.0,
+        build_failed=record.build_failed,
+        mask_sample=record.mask_sample,
+        failure_kind=record.failure_kind,
+        plans=tuple(_plan_out(scorecards[plan]) for plan in record.plans if plan in scorecards),
+    )
+
+
+def _plan_out(card: Scorecard) -> PlanOut:
+    return PlanOut(
+        plan=card.plan,
+        status=card.status,
+        score=card.score,
+        full_points=card.full_points,
+        normalized=card.normalized,
+        steps=tuple(_steps_out(card)),
+    )
+
+
+def _steps_out(card: Scorecard) -> Iterable[StepOut]:
+    for step in card.steps:
+        yield StepOut(
+            name=step.name,
+            points=step.points,
+            outcome=step.outcome,
+            fatal=step.fatal,
+            reason=step.reason,
+        )

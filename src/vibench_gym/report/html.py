@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""One self-contained HTML file for a run: no request leaves it, and no app's text can act in it.
+
+Everything that came from an app or a model is escaped by the template engine; the page's own policy
+forbids every source but inline styles, embedded pictures and the one script by its hash.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+import jinja2
+
+from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
+from vibench_gym.report.load import load_run
+from vibench_gym.report.pictures import Pictures
+from vibench_gym.report.view import rollout_view
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from vibench_gym.report.view import RolloutSource
+
+PICTURE_BUDGET_BYTES = 24 * 1024 * 1024
+REPORT_NAME = "index.html"
+
+_GOOD = {StepOutcome.PASSED, CheckOutcome.PASSED, PlanStatus.GRADED, ArtifactStatus.OK}
+_OURS = {PlanStatus.GRADER_FAILED, PlanStatus.SEEDING_FAILED}
+_IDLE = {StepOutcome.NOT_REACHED}
+
+
+def write_report(run: Path) -> Path:
+    """Write `index.html` into a run directory and return its path; works while the run grows.
+
+    Raises:
+        ConfigError: the folder holds no rollout.
+    """
+    path = run / REPORT_NAME
+    page = render(run.name, load_run(run))
+    temporary = path.with_name(f".{REPORT_NAME}.{os.getpid()}")
+    temporary.write_text(page, encoding="utf-8")
+    temporary.replace(path)
+    return path
+
+
+def render(title: str, rollouts: Sequence[RolloutSource]) -> str:
+    """The whole page as text."""
+    pictures = Pictures(budget_bytes=PICTURE_BUDGET_BYTES)
+    views = [rollout_view(rollout, n, pictures) for n, rollout in enumerate(rollouts, start=1)]
+    environment = _environment()
+    script = _source(environment, "report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        rollouts=views,
+        left_out=pictures.left_out,
+        style=_source(environment, "report.css"),
+        script=script,
+        script_hash=f"sha256-{digest}",
+    )
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("vibench_gym.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["seconds"] = _seconds
+    environment.filters["tone"] = _tone
+    environment.filters["words"] = _words
+    return environment
+
+
+def _source(environment: jinja2.Environment, name: str) -> str:
+    if environment.loader is None:  # pragma: no cover (it is set just above)
+        raise RuntimeError(name)
+    return environment.loader.get_source(environment, name)[0]
+
+
+def _seconds(value: float) -> str:
+    minutes, seconds = divmod(value, 60.0)
+    if minutes:
+        return f"{int(minutes)} min {seconds:.0f} s"
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+
+
+def _tone(value: str) -> str:
+    """Colour class of a status: good, bad, ours (our fault) or idle."""
+    if value in _GOOD:
+        return "good"
+    if value in _IDLE:
+        return "idle"
+    return "ours" if value in _OURS else "bad"
+
+
+def _words(value: str) -> str:
+    return value.replace("_", " ")

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers for people: where the time went, how plans ended. None of them feeds the reward."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vibench_gym.core.status import StepOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from vibench_gym.core.records import PhaseTiming, PlanRecord, Scorecard, UsageRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One phase's part of a whole: seconds, and percent of the sum (0 to 100)."""
+
+    phase: str
+    seconds: float
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Counts over any number of plans."""
+
+    plans: int
+    perfect: int
+    zero: int
+    masked: int
+    steps_passed: int
+    steps: int
+    score: int
+    full_points: int
+
+
+def shares(timings: Iterable[PhaseTiming]) -> list[Share]:
+    """Sum timings by phase, longest first; phases that took nothing are left out."""
+    seconds: Counter[str] = Counter()
+    for timing in timings:
+        seconds[timing.phase] += timing.seconds  # type: ignore[assignment]  # Counter counts floats too
+    whole = sum(seconds.values())
+    return [
+        Share(phase, spent, 100.0 * spent / whole)
+        for phase, spent in seconds.most_common()
+        if spent
+    ]
+
+
+def totals(plans: Sequence[tuple[PlanRecord | None, Scorecard]]) -> Totals:
+    """Count plans and steps; a plan is perfect when every point was scored."""
+    cards = [card for _, card in plans]
+    return Totals(
+        plans=len(cards),
+        perfect=sum(card.score == card.full_points for card in cards),
+        zero=sum(card.score == 0 for card in cards),
+        masked=sum(record is not None and record.failure_kind is not None for record, _ in plans),
+        steps_passed=sum(
+            step.outcome is StepOutcome.PASSED for card in cards for step in card.steps
+        ),
+        steps=sum(len(card.steps) for card in cards),
+        score=sum(card.score for card in cards),
+        full_points=sum(card.full_points for card in cards),
+    )
+
+
+def usage_total(usage: Iterable[UsageRecord]) -> dict[str, int | float]:
+    """Tokens, requests and model seconds over all roles."""
+    rows = list(usage)
+    return {
+        "input_tokens": sum(row.input_tokens for row in rows),
+        "output_tokens": sum(row.output_tokens for row in rows),
+        "cached_tokens": sum(row.cached_tokens for row in rows),
+        "requests": sum(row.requests for row in rows),
+        "seconds": sum(row.seconds for row in rows),
+    }
