@@ -9,7 +9,7 @@ nothing but JSON on stdout.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.status import Status
@@ -71,7 +71,7 @@ class Progress:
         self._quiet = quiet
         self._status: Status | None = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         if not self._quiet and ERR.is_terminal:
             self._status = Status("", console=ERR)
             self._status.start()

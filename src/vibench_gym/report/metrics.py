@@ -41,15 +41,12 @@ class Totals:
 
 def shares(timings: Iterable[PhaseTiming]) -> list[Share]:
     """Sum timings by phase, longest first; phases that took nothing are left out."""
-    seconds: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
     for timing in timings:
-        seconds[timing.phase] += timing.seconds  # type: ignore[assignment]  # Counter counts floats too
+        seconds[timing.phase] += timing.seconds
     whole = sum(seconds.values())
-    return [
-        Share(phase, spent, 100.0 * spent / whole)
-        for phase, spent in seconds.most_common()
-        if spent
-    ]
+    longest_first = sorted(seconds.items(), key=lambda item: -item[1])
+    return [Share(phase, spent, 100.0 * spent / whole) for phase, spent in longest_first if spent]
 
 
 def totals(plans: Sequence[tuple[PlanRecord | None, Scorecard]]) -> Totals:
