@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where things made once are kept between runs: toolchain copies, templates, the mirror's files.
+
+Invariant: an entry appears under its final name only when it is complete, and only one process
+makes it. No app ever writes here; boxes see parts of it read-only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vibench_gym.core.config import StackConfig
+
+
+def cache_root(config: StackConfig | None = None) -> Path:
+    """The configured cache folder, else the user's; made when missing."""
+    if config is not None and config.cache_dir is not None:
+        root = config.cache_dir
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        root = Path(base) / "vibench-gym"
+    root.mkdir(parents=True, exist_ok=True)
+    return root
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on `path` (made when missing); blocks, so call it in a thread."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def made_once(entry: Path, make: Callable[[Path], None]) -> Path:
+    """Return `entry`, letting `make(folder)` fill it first where it does not exist yet."""
+    if entry.is_dir():
+        return entry
+    with locked(entry.parent / f".{entry.name}.lock"):
+        if not entry.is_dir():
+            with tempfile.TemporaryDirectory(dir=entry.parent, prefix=".making-") as making:
+                content = Path(making) / "content"
+                content.mkdir()
+                make(content)
+                content.rename(entry)
+    return entry
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a tree of ours, by hard links where the file system allows (nobody writes to either)."""
+
+    def place(origin: str, copy: str) -> str:
+        try:
+            os.link(origin, copy)
+        except OSError:
+            shutil.copy2(origin, copy)
+        return copy
+
+    shutil.copytree(source, target, symlinks=True, copy_function=place, dirs_exist_ok=True)
