@@ -17,7 +17,7 @@ Nothing that an app or a builder can do may raise a `GraderFault`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,11 +111,15 @@ class ConfigError(OperatorFault):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong in a task's files: `file:line: message` (line 1-based)."""
+    """One thing wrong in a task's files: `file:line: message` (line 1-based).
+
+    A `warning` is worth telling but leaves the file usable (CRLF line ends, a byte order mark).
+    """
 
     file: str
     line: int
     message: str
+    severity: Literal["error", "warning"] = "error"
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.message}"
