@@ -54,6 +54,8 @@ class Completion:
     message: Message
     finish_reason: str
     usage: Usage = field(default=Usage())
+    needs_history: bool = False
+    """A replayed model reads the whole conversation each time: nothing in it may be shortened."""
 
 
 class ChatModel(Protocol):
