@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Seeder, QA agent and the grader that turns an artifact into scorecards."""
+"""Grading one app: seeding, QA in a browser, verdicts, and whose fault each failure is."""
