@@ -89,7 +89,7 @@ class Handler(BaseHTTPRequestHandler):
             try:
                 self.redirect("/?" + urlencode({"added": add_item(form)}))
             except Refused as refusal:
-                self.stock(status=422, values=form, error=str(refusal))
+                self.stock(values=form, error=str(refusal))
         elif match := re.fullmatch(r"/items/([0-9]{1,9})/(use|more|delete|bought)", path):
             self.act(int(match[1]), match[2], form)
         else:
@@ -106,14 +106,13 @@ class Handler(BaseHTTPRequestHandler):
             try:
                 store.restock(item_id, parse_quantity(form.get("quantity", "").strip()))
             except Refused as refusal:
-                self.html(pages.shopping_page(store.used_up(), str(refusal)), status=422)
+                self.html(pages.shopping_page(store.used_up(), str(refusal)))
                 return
         self.redirect("/shopping" if verb == "bought" else "/")
 
     def stock(
         self,
         *,
-        status: int = 200,
         search: str = "",
         shelf: str = "",
         values: dict[str, str] | None = None,
@@ -130,10 +129,10 @@ class Handler(BaseHTTPRequestHandler):
             error=error,
             notice=notice,
         )
-        self.html(page, status=status)
+        self.html(page)
 
-    def html(self, page: str, status: int = 200) -> None:
-        self.send(status, "text/html; charset=utf-8", page.encode())
+    def html(self, page: str) -> None:
+        self.send(200, "text/html; charset=utf-8", page.encode())
 
     def redirect(self, location: str) -> None:
         self.send(303, "text/plain", b"", {"Location": location})
