@@ -272,6 +272,7 @@ class Snapshot(Arguments):
     """Look at the page again without doing anything."""
 
     tool = "snapshot"
+    ref: Ref | None = Field(default=None, description="only this element, where the page is long")
 
 
 TOOLS: tuple[type[Arguments], ...] = (

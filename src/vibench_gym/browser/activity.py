@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""When has a page settled? When neither its DOM nor its own requests moved for a while.
+
+At machine speed a correct app loses input: a late fetch redraws the form just typed into. So every
+action waits for quiet before and after. Waiting is bounded, and requests that are open by nature
+(WebSocket, event streams, long polls) never count: "network idle" may never come.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from playwright.async_api import Frame, Request
+
+_OPEN_BY_NATURE = frozenset({"websocket", "eventsource", "ping", "media", "texttrack"})
+_MAX_PENDING = 5_000
+_MAX_REMEMBERED = 200
+
+DOM_AGE = """(() => {
+  const key = "activity";
+  let state = globalThis[key];
+  if (!state) {
+    state = globalThis[key] = {at: performance.now()};
+    const note = () => { state.at = performance.now(); };
+    new MutationObserver(note).observe(document, {
+      subtree: true, childList: true, attributes: true, characterData: true});
+  }
+  return performance.now() - state.at;
+})()"""
+"""Milliseconds since the DOM last changed (since we first asked, in a new document)."""
+
+
+@dataclass  # no slots: Playwright hangs attributes on owners of handlers
+class Activity:
+    """The requests of one page to its own origin, as far as they say that it is busy."""
+
+    origin: str
+    patience_s: float
+    """A request open for longer than this no longer holds anything up."""
+    last: float = 0.0
+    _pending: dict[Request, float] = field(default_factory=dict)
+    _slow_by_nature: dict[str, None] = field(default_factory=dict)
+    navigating_since: float | None = None
+    _navigation: Request | None = None
+
+    def started(self, request: Request, main_frame: Frame) -> None:
+        """Note that a request left the page."""
+        if not self._counts(request):
+            return
+        now = time.monotonic()
+        self.last = now
+        if len(self._pending) < _MAX_PENDING:
+            self._pending[request] = now
+        if request.is_navigation_request() and request.frame == main_frame:
+            self._navigation, self.navigating_since = request, now
+
+    def ended(self, request: Request) -> None:
+        """Note that it was answered, failed or turned into a stream."""
+        if request is self._navigation:
+            self._navigation = self.navigating_since = None
+        if self._pending.pop(request, None) is not None:
+            self.last = time.monotonic()
+
+    def answered(self, request: Request, content_type: str) -> None:
+        """Note the head of an answer: a navigation has come, a stream will not end."""
+        if request is self._navigation:
+            self._navigation = self.navigating_since = None
+        if content_type.startswith(("text/event-stream", "multipart/x-mixed-replace")):
+            self._pending.pop(request, None)
+
+    def document_replaced(self) -> None:
+        """Forget the requests of the document before; they may never be heard of again."""
+        self._pending = {r: at for r, at in self._pending.items() if r.is_navigation_request()}
+        self.last = time.monotonic()
+
+    def quiet_s(self, now: float) -> float:
+        """For how long nothing has been asked for or answered; 0 while something is open."""
+        for request, since in list(self._pending.items()):
+            if now - since > self.patience_s:
+                self._pending.pop(request, None)
+                self._remember(request)
+        return 0.0 if self._pending else now - self.last
+
+    def _counts(self, request: Request) -> bool:
+        if request.resource_type in _OPEN_BY_NATURE or not request.url.startswith(self.origin):
+            return False
+        return urlsplit(request.url).path not in self._slow_by_nature
+
+    def _remember(self, request: Request) -> None:
+        """A fetch that outlived our patience is a long poll; its like will not be waited for."""
+        if request.is_navigation_request() or request.resource_type not in ("fetch", "xhr"):
+            return
+        if len(self._slow_by_nature) < _MAX_REMEMBERED:
+            self._slow_by_nature[urlsplit(request.url).path] = None

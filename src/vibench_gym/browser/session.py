@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""`PlaywrightBrowser`: Chromium driven by typed tools, one call at a time.
+
+Invariants: a call returns within a bound whatever the page does; what the page does is a finding in
+an `Observation`; only the loss of Chromium or its driver raises, as `BrowserFailed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, Self
+
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import async_playwright
+
+from vibench_gym.browser.arguments import TOOL_SPECS, BadArguments, parse_arguments
+from vibench_gym.browser.failures import (
+    ActionFailed,
+    PageUnresponsive,
+    explain,
+    is_gone,
+)
+from vibench_gym.browser.launch import launch_chromium
+from vibench_gym.browser.observer import Look, Observer
+from vibench_gym.browser.pages import Pages
+from vibench_gym.browser.tools import carry_out
+from vibench_gym.browser.trace import TraceRecorder
+from vibench_gym.core.errors import BrowserFailed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from pathlib import Path
+
+    from playwright.async_api import Browser as Chromium
+    from playwright.async_api import Playwright
+
+    from vibench_gym.browser.base import Observation
+    from vibench_gym.core.config import BrowserConfig
+    from vibench_gym.core.tool import ToolSpec
+
+CLOSE_TIMEOUT_S = 10.0
+START_TIMEOUT_S = 30.0
+_GONE_GRACE_S = 1.0
+
+
+class PlaywrightBrowser:
+    """Implements the `Browser` protocol; make it with `launch`.
+
+    Raises:
+        BrowserFailed: Chromium or its driver is gone.
+    """
+
+    def __init__(
+        self,
+        *,
+        playwright: Playwright,
+        chromium: Chromium,
+        pages: Pages,
+        observer: Observer,
+        trace: TraceRecorder,
+    ) -> None:
+        self._playwright = playwright
+        self._chromium = chromium
+        self._pages = pages
+        self._observer = observer
+        self._trace = trace
+        self._lock = asyncio.Lock()
+        self._gone = asyncio.Event()
+        self._closing: asyncio.Task[None] | None = None
+        chromium.on("disconnected", lambda _: self._gone.set())
+
+    @classmethod
+    async def launch(
+        cls,
+        *,
+        executable: Path,
+        base_url: str,
+        screenshots_dir: Path,
+        downloads_dir: Path,
+        assets_dir: Path | None,
+        trace_path: Path | None,
+        config: BrowserConfig,
+        chromium_sandbox: bool = True,
+    ) -> Self:
+        """Start Chromium with one context and one empty tab.
+
+        Raises:
+            PrerequisiteMissing: there is no such executable.
+            BrowserFailed: it does not come up.
+        """
+        for folder in (screenshots_dir, downloads_dir):
+            folder.mkdir(parents=True, exist_ok=True)
+        trace = TraceRecorder(trace_path)
+        playwright = await _start_driver()
+        try:
+            chromium = await launch_chromium(
+                playwright,
+                executable=executable,
+                chromium_sandbox=chromium_sandbox,
+                traces_dir=trace.parts_dir,
+                viewport=(config.viewport_width, config.viewport_height),
+            )
+            pages = Pages(
+                chromium,
+                base_url=base_url,
+                config=config,
+                downloads_dir=downloads_dir,
+                assets_dir=assets_dir,
+                trace=trace,
+            )
+            browser = cls(
+                playwright=playwright,
+                chromium=chromium,
+                pages=pages,
+                observer=Observer(pages, screenshots_dir),
+                trace=trace,
+            )
+            async with browser._classified():
+                await pages.add_visitor("context_A")
+        except BaseException:
+            await _stop_driver(playwright)
+            trace.discard()
+            raise
+        return browser
+
+    @property
+    def tools(self) -> Sequence[ToolSpec]:
+        """The tools, for a model."""
+        return TOOL_SPECS
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
+        """Carry out one tool call; bad arguments and missing elements give an error observation."""
+        async with self._lock, self._classified():
+            await self._trace.check_size()
+            look = Look(tool=name[:60])
+            try:
+                parsed = parse_arguments(name, arguments)
+                look = await carry_out(self._pages, parsed)
+            except BadArguments as error:
+                look = look.failed(f"bad arguments: {error}")
+            except ActionFailed as error:
+                look = look.failed(str(error))
+                await self._settle_quietly()
+            except PlaywrightError as error:
+                if is_gone(error) and await self._is_gone():
+                    raise
+                look = look.failed(self._what_happened(error))
+                await self._settle_quietly()
+            return await self._observer.look(look)
+
+    async def observe(self) -> Observation:
+        """A fresh look at the current page without any action."""
+        async with self._lock, self._classified():
+            await self._settle_quietly()
+            return await self._observer.look(Look(tool="observe", result="looked at the page"))
+
+    async def close(self) -> None:
+        """Stop Chromium and its driver, save the trace; safe to call twice."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        if self._chromium.is_connected():
+            await self._trace.save()
+        with contextlib.suppress(PlaywrightError, TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self._chromium.close()
+        await _stop_driver(self._playwright)
+        self._trace.discard()
+
+    async def _settle_quietly(self) -> None:
+        """After a failed action: let what it has set in motion come to rest, if it does."""
+        tab = self._pages.visitor.current
+        if tab is None or tab.crashed or tab.hung:
+            return
+        with contextlib.suppress(PageUnresponsive):
+            await self._pages.settler.after(tab)
+
+    def _what_happened(self, error: PlaywrightError) -> str:
+        if is_gone(error):
+            return "the tab was closed meanwhile"
+        return explain(error)
+
+    async def _is_gone(self) -> bool:
+        """Whether it is the whole browser that is gone and not one page."""
+        if self._chromium.is_connected():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_GONE_GRACE_S):
+                    await self._gone.wait()
+        return self._gone.is_set() or not self._chromium.is_connected()
+
+    @contextlib.asynccontextmanager
+    async def _classified(self) -> AsyncIterator[None]:
+        if self._closing is not None or not self._chromium.is_connected():
+            raise BrowserFailed("Chromium is gone")
+        try:
+            yield
+        except (BrowserFailed, asyncio.CancelledError, TimeoutError):
+            raise
+        except PlaywrightError as error:
+            gone = "is gone" if await self._is_gone() else "failed"
+            raise BrowserFailed(f"Chromium {gone}: {error.message[:1000]}") from error
+        except Exception as error:
+            # The driver's own end surfaces as a plain Exception; it is recognised by its words.
+            if "onnection closed" in str(error) or await self._is_gone():
+                raise BrowserFailed(f"the browser's driver is gone: {error}") from error
+            raise
+
+
+async def _start_driver() -> Playwright:
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            return await async_playwright().start()
+    except (PlaywrightError, OSError, TimeoutError) as error:
+        raise BrowserFailed(f"the browser's driver does not start: {error}") from error
+
+
+async def _stop_driver(playwright: Playwright) -> None:
+    """Stop the driver, which takes a Chromium that does not end with it."""
+    with contextlib.suppress(PlaywrightError, TimeoutError):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            await playwright.stop()

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots as a model is shown them: bounded, one node a line, and not able to forge our frame.
+
+Everything in a snapshot comes from a hostile page. Whatever it says, no line of it starts like one
+of ours (`Page:`, `Result:`): nodes start with `- ` or with spaces, anything else is indented, and
+characters that some reader might take for a line break are escaped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+LINE_CHARS = 1_000
+NAME_CHARS = 80
+
+_NODE = re.compile(r"^(\s*- )'((?:[^']|'')*)'(:.*)?$")
+_REF = re.compile(r"\[ref=((?:f\d+)?e\d+)\]")
+_LABEL = re.compile(r'^\s*- ([\w/-]+)(?: ("(?:[^"\\]|\\.)*"))?')
+# Control characters, line and paragraph separators, and marks that reorder what is displayed.
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class PageSnapshot:
+    """A snapshot ready to be shown, and what its refs stand for."""
+
+    text: str
+    labels: dict[str, str]
+    """Ref to `button "Save"`, for the record of what was done."""
+    focused: str | None = None
+    truncated: bool = False
+
+
+EMPTY = PageSnapshot(text="", labels={})
+
+
+def escape_unsafe(text: str) -> str:
+    """Make every character that could fake a line or hide text visible as an escape."""
+    text = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def quoted(text: str, limit: int) -> str:
+    """Page text as a JSON string on one line, cut with a marker."""
+    cut = len(text) - limit
+    shown = escape_unsafe(json.dumps(text[:limit], ensure_ascii=False))
+    return f"{shown}[... cut: {cut} more characters]" if cut > 0 else shown
+
+
+def make_snapshot(raw: str, limit: int, *, only: str | None = None) -> PageSnapshot:
+    """Bound a raw AI snapshot; `only` keeps the subtree of that ref."""
+    lines = [_plain_key(line) for line in raw.split("\n") if line.strip()]
+    labels: dict[str, str] = {}
+    focused = None
+    for line in lines:
+        head = line[:LINE_CHARS]
+        found = _REF.search(head)
+        if found and found[1] not in labels:
+            labels[found[1]] = _label(head)
+            if "[active]" in head[: found.start()]:
+                focused = found[1]
+    shown = _subtree(lines, only) if only is not None else lines
+    text, truncated = _cut([_safe_line(line) for line in shown], limit)
+    return PageSnapshot(text=text, labels=labels, focused=focused, truncated=truncated)
+
+
+def _plain_key(line: str) -> str:
+    """Undo YAML's quoting of a key, so that a node reads the same with and without a colon."""
+    match = _NODE.match(line)
+    if match is None:
+        return line
+    return match[1] + match[2].replace("''", "'") + (match[3] or "")
+
+
+def _label(line: str) -> str:
+    match = _LABEL.match(line)
+    if match is None:
+        return "element"
+    if match[2] is None:
+        return match[1]
+    try:
+        name = str(json.loads(match[2], strict=False))
+    except ValueError:
+        name = match[2][1:-1]
+    return f"{match[1]} {quoted(name, NAME_CHARS)}"
+
+
+def _safe_line(line: str) -> str:
+    line = escape_unsafe(line)
+    if len(line) > LINE_CHARS:
+        line = f"{line[:LINE_CHARS]}[... cut: {len(line) - LINE_CHARS} more characters]"
+    return line if line.startswith(("- ", " ")) else f"  {line}"
+
+
+def _subtree(lines: list[str], ref: str) -> list[str]:
+    for index, line in enumerate(lines):
+        if f"[ref={ref}]" in line[:LINE_CHARS]:
+            depth = len(line) - len(line.lstrip())
+            end = index + 1
+            while end < len(lines) and len(lines[end]) - len(lines[end].lstrip()) > depth:
+                end += 1
+            return [part[depth:] for part in lines[index:end]]
+    return []
+
+
+def _cut(lines: list[str], limit: int) -> tuple[str, bool]:
+    used = 0
+    for index, line in enumerate(lines):
+        if used + len(line) + 1 > limit:
+            rest = sum(len(part) + 1 for part in lines[index:])
+            kept = [*lines[:index], f"[... cut: {rest} more characters]"]
+            return "\n".join(kept), True
+        used += len(line) + 1
+    return "\n".join(lines), any("[... cut: " in line for line in lines)
