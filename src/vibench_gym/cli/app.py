@@ -1,0 +1,169 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: thin, so that everything it does can be done from Python as well.
+
+Exit codes: 0 graded, 1 something masked (or a check found something), 2 the operator has to act.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from vibench_gym.cli.console import ERR, Progress, print_grades, print_json
+from vibench_gym.core.errors import OperatorFault
+
+GRADED, NOT_ALL_GOOD, OPERATOR = 0, 1, 2
+
+app = typer.Typer(
+    name="vibench-gym",
+    help="Grade web apps built by coding models on a real stack, in a real browser.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The run directory to write into.")]
+
+
+@app.command()
+def demo(*, out: Out = None, as_json: Json = False) -> None:
+    """Grade a reference app, a mutant, a broken app and an empty folder, with replayed models."""
+    from vibench_gym.cli.demo import run_demo  # noqa: PLC0415 (start-up time)
+
+    with Progress(quiet=as_json) as progress:
+        result = asyncio.run(run_demo(out, progress))
+    print_json(result) if as_json else print_grades(result)
+    raise typer.Exit(NOT_ALL_GOOD if any(r.mask_sample for r in result.rollouts) else GRADED)
+
+
+@app.command()
+def grade(
+    artifact_path: Annotated[Path, typer.Argument(metavar="APP", help="App folder or archive.")],
+    *,
+    task: Annotated[Path | None, typer.Option(help="A task's folder.")] = None,
+    vibench_root: Annotated[Path | None, typer.Option(help="A ViBench checkout.")] = None,
+    app_name: Annotated[str | None, typer.Option("--app", help="App below the root.")] = None,
+    artifact: Annotated[str, typer.Option(help="Which artifact of the task.")] = "mvp",
+    plan: Annotated[list[str] | None, typer.Option(help="Only this plan (repeatable).")] = None,
+    replay: Annotated[bool, typer.Option(help="Offline, with the task's scripts.")] = False,
+    model: Annotated[str | None, typer.Option(help="The QA agent's model.")] = None,
+    seeder_model: Annotated[str | None, typer.Option(help="Another one for seeding.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint.")] = None,
+    api_key_env: Annotated[
+        str, typer.Option(help="The environment variable that holds the key.")
+    ] = "VIBENCH_GYM_API_KEY",
+    egress: Annotated[str, typer.Option(help="registries, open or none (set-up).")] = "registries",
+    registry_host: Annotated[
+        list[str] | None, typer.Option(help="A further host set-up may reach (repeatable).")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Plans at the same time.")] = 2,
+    label: Annotated[str, typer.Option(help="Name of the rollout in the report.")] = "app",
+    resume: Annotated[bool, typer.Option(help="Keep plans already graded in --out.")] = False,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Grade one app folder or archive on a task."""
+    from vibench_gym.cli.grade import GradeOptions, run_grade  # noqa: PLC0415 (start-up time)
+
+    options = GradeOptions(
+        artifact_path=artifact_path,
+        task=task,
+        vibench_root=vibench_root,
+        app_name=app_name,
+        artifact=artifact,
+        plans=tuple(plan or ()),
+        replay=replay,
+        model=model,
+        seeder_model=seeder_model,
+        base_url=base_url,
+        api_key_env=api_key_env,
+        egress=egress,
+        registry_hosts=tuple(registry_host or ()),
+        concurrency=concurrency,
+        label=label,
+        resume=resume,
+    )
+    with Progress(quiet=as_json) as progress:
+        result = asyncio.run(run_grade(options, out, progress))
+    print_json(result) if as_json else print_grades(result)
+    raise typer.Exit(NOT_ALL_GOOD if any(r.mask_sample for r in result.rollouts) else GRADED)
+
+
+@app.command()
+def validate(
+    *,
+    vibench_root: Annotated[Path | None, typer.Option(help="A ViBench checkout.")] = None,
+    task: Annotated[Path | None, typer.Option(help="One task's folder.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check tasks and test plans; the bundled tasks if nothing is named."""
+    from vibench_gym.cli.validate import print_validation, run_validate  # noqa: PLC0415
+
+    result = run_validate(vibench_root=vibench_root, task=task)
+    print_json(result) if as_json else print_validation(result)
+    raise typer.Exit(NOT_ALL_GOOD if result.problems else GRADED)
+
+
+@app.command()
+def rescore(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    *,
+    as_json: Json = False,
+) -> None:
+    """Compute every scorecard again from what is on disk; nothing is written."""
+    from vibench_gym.cli.rescore import print_rescore, run_rescore  # noqa: PLC0415
+
+    result = run_rescore(run)
+    print_json(result) if as_json else print_rescore(result)
+    raise typer.Exit(GRADED if all(plan.identical for plan in result.plans) else NOT_ALL_GOOD)
+
+
+@app.command()
+def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]) -> None:
+    """Write the run's HTML report again and print its path; works while the run grows."""
+    from vibench_gym.report.html import write_report  # noqa: PLC0415 (start-up time)
+
+    sys.stdout.write(f"{write_report(run).resolve()}\n")
+
+
+@app.command()
+def doctor(
+    *,
+    only: Annotated[str | None, typer.Option(help="One check by name.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Exit code only.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what this machine lacks, and the command that installs it."""
+    from vibench_gym.cli.doctor import print_doctor, run_doctor  # noqa: PLC0415
+
+    result = run_doctor(only=only)
+    if as_json:
+        print_json(result)
+    elif not quiet:
+        print_doctor(result)
+    raise typer.Exit(GRADED if result.ok else OPERATOR)
+
+
+@app.command()
+def warm() -> None:
+    """Build the templates and fetch what the bundled tasks install, so that the demo is offline."""
+    from vibench_gym.cli.warm import run_warm  # noqa: PLC0415
+
+    with Progress() as progress:
+        asyncio.run(run_warm(progress))
+
+
+def main() -> None:
+    """Entry point: an operator's fault is a message and exit code 2, never a traceback."""
+    try:
+        app()
+    except OperatorFault as fault:
+        ERR.print(Text(f"{type(fault).__name__}: {fault}", style="red"), soft_wrap=True)
+        sys.exit(OPERATOR)

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""`vibench-gym grade`: one artifact, one task, one report."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast, get_args
+
+from vibench_gym.browser.session import PlaywrightLauncher
+from vibench_gym.cli.wire import GradeOut, RolloutOut, rollout_out
+from vibench_gym.core.config import BrowserConfig, GraderConfig, ModelConfig, StackConfig
+from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.rundir import RolloutDir, RunDir
+from vibench_gym.core.task import load_task
+from vibench_gym.grading.grader import Grader
+from vibench_gym.grading.models import EndpointModels, ReplayModels
+from vibench_gym.report.html import write_report
+from vibench_gym.stack.local import LocalStackBuilder
+
+if TYPE_CHECKING:
+    from vibench_gym.cli.console import Progress
+    from vibench_gym.core.task import Task
+    from vibench_gym.grading.events import ProgressEvent
+    from vibench_gym.grading.models import ModelSource
+
+Egress = Literal["registries", "open", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class GradeOptions:
+    """What the operator asked for."""
+
+    artifact_path: Path
+    task: Path | None = None
+    vibench_root: Path | None = None
+    app_name: str | None = None
+    artifact: str = "mvp"
+    plans: tuple[str, ...] = ()
+    replay: bool = False
+    model: str | None = None
+    seeder_model: str | None = None
+    base_url: str | None = None
+    api_key_env: str = "VIBENCH_GYM_API_KEY"
+    egress: str = "registries"
+    registry_hosts: tuple[str, ...] = ()
+    concurrency: int = 2
+    label: str = "app"
+    resume: bool = False
+
+
+async def run_grade(options: GradeOptions, out: Path | None, progress: Progress) -> GradeOut:
+    """Grade one artifact and write the report.
+
+    Raises:
+        OperatorFault: the options contradict each other, the task is invalid, something is missing.
+    """
+    task = _task(options)
+    run = run_dir(out)
+    async with AsyncExitStack() as cleanup:
+        models = await cleanup.enter_async_context(_models(options, task))
+        rollout = await grade_one(
+            task=task,
+            app=options.artifact_path,
+            models=models,
+            run=run,
+            label=options.label,
+            progress=progress,
+            stack=StackConfig(
+                egress=_egress(options.egress), extra_registry_hosts=options.registry_hosts
+            ),
+            config=GraderConfig(concurrency=options.concurrency),
+            resume=options.resume,
+        )
+    return GradeOut(rollouts=(rollout,), report=str(write_report(run.root).resolve()))
+
+
+async def grade_one(
+    *,
+    task: Task,
+    app: Path,
+    models: ModelSource,
+    run: RunDir,
+    label: str,
+    progress: Progress,
+    stack: StackConfig | None = None,
+    config: GraderConfig | None = None,
+    resume: bool = False,
+) -> RolloutOut:
+    """Grade one artifact into a run directory."""
+
+    def tell(event: ProgressEvent) -> None:
+        where = " ".join(part for part in (label, event.plan, event.step) if part)
+        progress.now(f"{where}: {event.message}")
+
+    grader = Grader(
+        stacks=LocalStackBuilder(stack or StackConfig()),
+        models=models,
+        browsers=PlaywrightLauncher(BrowserConfig()),
+        config=config or GraderConfig(),
+    )
+    directory = _resumable(run, task, label) if resume else None
+    directory = directory or run.rollout(task, label)
+    record = await grader.grade(
+        task, app, rollout=directory, label=label, progress=tell, resume=resume
+    )
+    cards = {}
+    for plan in directory.plans():
+        card = plan.read_scorecard()
+        if card is not None:
+            cards[plan.plan_id] = card
+    result = rollout_out(record, cards)
+    state = " (masked)" if result.mask_sample else ""
+    progress.done(f"{label}: {result.reward:.3f}{state}")
+    return result
+
+
+def run_dir(out: Path | None) -> RunDir:
+    """The run directory: the one named, else a new one below `runs/`."""
+    root = out or Path("runs") / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    root.mkdir(parents=True, exist_ok=True)
+    return RunDir(root)
+
+
+def _resumable(run: RunDir, task: Task, label: str) -> RolloutDir | None:
+    for directory in run.rollouts():
+        record = directory.read_rollout()
+        if record and (record.task, record.label) == (task.name, label):
+            return directory
+    return None
+
+
+def _task(options: GradeOptions) -> Task:
+    if (options.task is None) == (options.vibench_root is None):
+        raise ConfigError("name the task: either --task DIR or --vibench-root R with --app A")
+    if options.vibench_root is not None:
+        if options.app_name is None:
+            raise ConfigError("--vibench-root needs --app, the app's folder below prds/")
+        folder = options.vibench_root / "prds" / options.app_name
+    else:
+        folder = cast("Path", options.task)
+    task = load_task(folder, options.artifact)
+    if not options.plans:
+        return task
+    known = {plan.id: plan for plan in task.plans} | {plan.stem: plan for plan in task.plans}
+    unknown = [name for name in options.plans if name not in known]
+    if unknown:
+        names = ", ".join(plan.id for plan in task.plans)
+        raise ConfigError(f"the task has no plan {unknown[0]!r}; it has {names}")
+    return replace(task, plans=tuple(dict.fromkeys(known[name] for name in options.plans)))
+
+
+def _models(options: GradeOptions, task: Task) -> ReplayModels | EndpointModels:
+    if options.replay == (options.model is not None):
+        raise ConfigError("choose the model: either --replay or --model NAME with --base-url URL")
+    if options.model is None:
+        return ReplayModels(task)
+    if options.base_url is None:
+        raise ConfigError("--model needs --base-url, an OpenAI-compatible endpoint")
+
+    def config(name: str, url: str) -> ModelConfig:
+        return ModelConfig(name=name, base_url=url, api_key_env=options.api_key_env)
+
+    seeder = options.seeder_model
+    return EndpointModels(
+        qa=config(options.model, options.base_url),
+        seeder=config(seeder, options.base_url) if seeder else None,
+    )
+
+
+def _egress(value: str) -> Egress:
+    if value not in get_args(Egress):
+        raise ConfigError(f"--egress is one of registries, open, none; not {value!r}")
+    return cast("Egress", value)
