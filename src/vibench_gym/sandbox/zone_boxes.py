@@ -1,0 +1,321 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""One box as the zone agent holds it: from fork to the moment when nothing of it is left.
+
+Invariants: bubblewrap never runs as the host's root; the command starts only after its limits
+are set; a box counts as ended when bubblewrap's monitor and the box's first process are both
+reaped, so that the kernel has killed everything in it. Standard library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import signal
+
+from vibench_gym.sandbox.bounded_log import BoundedLog
+from vibench_gym.sandbox.bwrap_arguments import bwrap_arguments
+from vibench_gym.sandbox.cgroup import BoxGroup
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from vibench_gym.sandbox.zone_root import ZoneRoot
+
+_FIRST_SPARE_FD = 64
+_PRIVATE_FD = 10
+_READ = 65536
+_READ_PER_TICK = 4 * 1024 * 1024
+"""Most that is taken from one output between two ticks: a box that prints without end waits."""
+
+
+class Output:
+    """The reading end of a box's output and the bounded file it goes to."""
+
+    def __init__(self, target: int, limit: int) -> None:
+        self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.reader, False)
+        self._log = BoundedLog(target, limit)
+        self._allowance = _READ_PER_TICK
+        self.closed = False
+
+    def read(self) -> bool:
+        """Take what there is; False when nothing more may be read until the next tick."""
+        try:
+            data = os.read(self.reader, _READ)
+        except BlockingIOError:
+            return True
+        if not data:
+            self.close()
+            return False
+        self._log.feed(data)
+        self._allowance -= len(data)
+        return self._allowance > 0
+
+    def tick(self) -> None:
+        """A new allowance, and the file brought up to date."""
+        self._allowance = _READ_PER_TICK
+        self._log.flush()
+
+    def drain(self) -> None:
+        """Take what is left in the pipe, which may be held open elsewhere, and close."""
+        for _ in range(64):
+            if self.closed:
+                return
+            before = self._allowance
+            self.read()
+            if self._allowance == before:
+                break
+        self.close()
+
+    def close(self) -> None:
+        """Stop reading; safe to call twice."""
+        if not self.closed:
+            self.closed = True
+            os.close(self.reader)
+            self._log.close()
+
+
+class BoxProcess:
+    """A running box.
+
+    Raises:
+        OSError: it could not be started.
+        KeyError: its spec names something that does not exist.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        spec: Mapping[str, Any],
+        fds: Sequence[int],
+        *,
+        root: ZoneRoot,
+        groups: Mapping[str, str],
+        seccomp: bytes | None,
+    ) -> None:
+        self.name = name
+        self.spec = spec
+        self.limits: Mapping[str, int] = spec["limits"]
+        self.first_pid: int | None = None
+        self.first_gone = False
+        self.killed_by_limit = False
+        self.ended_by_us = False
+        self.exit_code: int | None = None
+        self.wait_status: int | None = None
+        self.outputs: list[Output] = []
+        self._status_text = b""
+        self._group = self._make_group(groups, root)
+        options = bwrap_arguments(spec, root.stage)
+        self.status, status_writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.status, False)
+        block_reader, self._block = os.pipe2(os.O_CLOEXEC)
+        private = [_memory_file("\0".join(options).encode() + b"\0"), status_writer, block_reader]
+        argv = [root.bwrap, "--args", "10", "--json-status-fd", "11", "--block-fd", "12"]
+        if seccomp is not None:
+            private.append(_memory_file(seccomp))
+            argv += ["--seccomp", "13"]
+        argv += ["--", *spec["argv"]]
+        standard = self._standard(fds)
+        self._owner = root.owner(spec["user"])
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._become(argv, standard, private, status_writer)
+        for fd in (*private, *(output.writer for output in self.outputs)):
+            os.close(fd)
+
+    def _make_group(self, groups: Mapping[str, str], root: ZoneRoot) -> BoxGroup | None:
+        if not groups:
+            return None
+        memory = self.limits["memory_bytes"] + root.state_bytes
+        return BoxGroup(groups, self.name, memory=memory, processes=self.limits["processes"])
+
+    def _standard(self, fds: Sequence[int]) -> list[int | None]:
+        """Descriptors 0, 1, 2 and on; with `logs`, outputs 1 and 2 go through us into files."""
+        if not self.spec["logs"]:
+            return list(fds)
+        limit = self.limits["output_bytes"]
+        self.outputs = [Output(fd, limit) for fd in fds[1:]]
+        writers = [output.writer for output in self.outputs]
+        return [fds[0], writers[0], writers[-1]]
+
+    def _become(
+        self,
+        argv: list[str],
+        standard: list[int | None],
+        private: list[int],
+        status: int,
+    ) -> None:
+        try:
+            if self._group is not None:
+                for path in self._group.join_paths():
+                    with open(path, "w") as file:
+                        file.write("0")
+            _set_limits(self.limits)
+            if self._group is None and self.spec["user"] != "browser":
+                _set_limit(resource.RLIMIT_DATA, self.limits["memory_bytes"] * 5 // 4)
+            os.setsid()
+            if self._owner is not None:
+                uid, gid = self._owner
+                os.setgroups([])
+                os.setresgid(gid, gid, gid)
+                os.setresuid(uid, uid, uid)
+            if os.geteuid() == 0:
+                raise PermissionError("bubblewrap never runs as root")
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            _arrange(standard, private)
+            os.execve(argv[0], argv, {})
+        except BaseException as error:  # noqa: BLE001  the child may only end in _exit
+            os.write(status, json.dumps({"error": repr(error)}).encode() + b"\n")
+        finally:
+            os._exit(127)
+
+    def read_status(self) -> bool:
+        """Take what bubblewrap says about the box; False at its end."""
+        try:
+            data = os.read(self.status, 4096)
+        except BlockingIOError:
+            return True
+        self._status_text += data
+        while b"\n" in self._status_text:
+            line, _, self._status_text = self._status_text.partition(b"\n")
+            self._take_status(json.loads(line))
+        return bool(data)
+
+    def _take_status(self, status: Mapping[str, Any]) -> None:
+        if "child-pid" in status:
+            self.first_pid = int(status["child-pid"])
+            self._let_go()
+        elif "exit-code" in status:
+            self.exit_code = int(status["exit-code"])
+
+    def _let_go(self) -> None:
+        """The box is built and waits: bound its processes, then let it run.
+
+        The kernel counts processes per user namespace, so this has to happen inside of it.
+        """
+        most = self.limits["processes"]
+        try:
+            if self.first_pid is not None:
+                _limit_processes(self.first_pid, most, self._owner)
+            os.write(self._block, b"go")
+        except OSError:
+            self.kill()
+        os.close(self._block)
+        self._block = -1
+
+    def reaped(self, pid: int, status: int) -> None:
+        """Some process has ended."""
+        if pid == self.pid:
+            self.wait_status = status
+        if pid == self.first_pid:
+            self.first_gone = True
+
+    def over(self) -> bool:
+        """Whether everything in the box is dead.
+
+        A monitor that ended before it named a first process never made one.
+        """
+        if self.wait_status is not None and self.first_pid is None:
+            for _ in range(8):
+                if not self.read_status():
+                    break
+        return self.wait_status is not None and (self.first_gone or self.first_pid is None)
+
+    def kill(self) -> None:
+        """End everything in the box at once."""
+        self.ended_by_us = True
+        if self.first_pid is not None and not self.first_gone:
+            send_signal(self.first_pid, signal.SIGKILL)
+        if self.wait_status is None:
+            send_signal(self.pid, signal.SIGKILL)
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed something in the box for its memory."""
+        return self._group is not None and self._group.out_of_memory()
+
+    def remove_group(self) -> bool:
+        """Remove the box's control group; False while the kernel still holds it."""
+        return self._group is None or self._group.remove()
+
+    def finish(self) -> dict[str, Any]:
+        """Release everything and tell how the box ended."""
+        for _ in range(64):
+            if not self.read_status():
+                break
+        for output in self.outputs:
+            output.drain()
+        os.close(self.status)
+        if self._block >= 0:
+            os.close(self._block)
+        if self.out_of_memory():
+            self.killed_by_limit = True
+        failed = self.exit_code is None and not self.ended_by_us and not self.killed_by_limit
+        code = self.exit_code
+        if code is None:
+            code = 137 if not failed else 1
+        return {
+            "event": "exit",
+            "box": self.name,
+            "code": code,
+            "killed": self.killed_by_limit,
+            "failed": failed,
+        }
+
+
+def send_signal(pid: int, number: int) -> None:
+    """kill(2), with nothing said about a process that is gone."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _limit_processes(pid: int, most: int, owner: tuple[int, int] | None) -> None:
+    """Set another process's limit; as its real uid, for root may lack CAP_SYS_RESOURCE."""
+    ours = os.getuid(), os.getgid()
+    uid, gid = owner or ours
+    try:
+        os.setresgid(gid, -1, -1)
+        os.setresuid(uid, -1, -1)
+        resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))
+    finally:
+        os.setresuid(ours[0], -1, -1)
+        os.setresgid(ours[1], -1, -1)
+
+
+def _set_limits(limits: Mapping[str, int]) -> None:
+    _set_limit(resource.RLIMIT_CORE, 0)
+    _set_limit(resource.RLIMIT_NOFILE, limits["open_files"])
+    _set_limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
+
+
+def _set_limit(kind: int, most: int) -> None:
+    hard = resource.getrlimit(kind)[1]
+    value = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (value, value))
+
+
+def _arrange(standard: list[int | None], private: list[int]) -> None:
+    """Put descriptors where the box expects them, and close every other."""
+    spare = {
+        target: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _FIRST_SPARE_FD)
+        for target, fd in [*enumerate(standard), *enumerate(private, _PRIVATE_FD)]
+        if fd is not None
+    }
+    os.closerange(3, _FIRST_SPARE_FD)
+    for target, fd in spare.items():
+        os.dup2(fd, target, inheritable=True)
+
+
+def _memory_file(data: bytes) -> int:
+    fd = os.memfd_create("box", os.MFD_CLOEXEC)
+    os.write(fd, data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files in and out of a zone's state folders, while code that nobody trusts may change them.
+
+Paths are walked one component at a time from an open folder, never through a link; only regular
+files are read. Whole trees are copied only while no box can write them (the agent sees to it).
+Standard library only: the zone agent imports this.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from vibench_gym.sandbox import mounts
+from vibench_gym.sandbox.zone_protocol import pack_file, unpack_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MAX_DEPTH = 64
+_MAX_ENTRIES = 100_000
+
+
+def run_tool(*argv: str) -> None:
+    """Run a trusted tool of the system with our capabilities and without an environment.
+
+    Raises:
+        OSError: it could not be run or failed.
+    """
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if os.geteuid() != 0:
+                mounts.capabilities_survive_exec()
+            os.execve(argv[0], list(argv), {"LC_ALL": "C"})
+        finally:
+            os._exit(127)
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code != 0:
+        raise OSError(errno.EIO, f"{argv[0]} ended with {code}")
+
+
+def copy_tree(source: str, target: str) -> None:
+    """Copy what is in one folder into another: modes, owners, links and holes kept.
+
+    Raises:
+        OSError: the copy failed, for example for want of space.
+    """
+    run_tool("/usr/bin/cp", "-a", "--reflink=auto", f"{source}/.", f"{target}/")
+
+
+def import_tree(source: str, target: str, owner: tuple[int, int] | None) -> None:
+    """Copy a host folder's contents into a state folder and give them to the folder's user.
+
+    Raises:
+        OSError: the copy failed.
+    """
+    copy_tree(source, target)
+    if owner is not None:
+        run_tool("/usr/bin/chown", "-hR", f"{owner[0]}:{owner[1]}", target)
+
+
+def export_tree(source: str, target: str, most: int) -> None:
+    """Copy the merged state out to a host folder.
+
+    Raises:
+        OSError: it is larger than `most` (EFBIG), or the copy failed.
+    """
+    tree_bytes(source, most)
+    copy_tree(source, target)
+
+
+def tree_bytes(folder: str, most: int) -> int:
+    """Bytes allocated below a folder.
+
+    Raises:
+        OSError: more than `most` (EFBIG).
+    """
+    total = 0
+    for _root, folders, files, handle in os.fwalk(folder, follow_symlinks=False):
+        for name in (*folders, *files):
+            try:
+                total += os.stat(name, dir_fd=handle, follow_symlinks=False).st_blocks * 512
+            except OSError:
+                continue
+        if total > most:
+            raise OSError(errno.EFBIG, f"the state is larger than {most} bytes")
+    return total
+
+
+def put(folder: str, payload: int, owner: tuple[int, int] | None) -> None:
+    """Write the files of a bulk payload below a folder; what is in the way is replaced.
+
+    Raises:
+        OSError: a file could not be written.
+    """
+    with os.fdopen(payload, "rb") as file:
+        data = file.read()
+    root = os.open(folder, _FOLDER)
+    for path, content in unpack_files(data):
+        parts = [part for part in path.split("/") if part]
+        if not parts or any(part in (".", "..") for part in parts) or len(parts) > _MAX_DEPTH:
+            raise OSError(errno.EINVAL, f"not a path below the folder: {path!r}")
+        handle = os.dup(root)
+        for part in parts[:-1]:
+            handle = _enter(handle, part, owner)
+        _write(handle, parts[-1], content, owner)
+        os.close(handle)
+
+
+def _enter(handle: int, name: str, owner: tuple[int, int] | None) -> int:
+    try:
+        below = os.open(name, _FOLDER, dir_fd=handle)
+    except OSError:
+        _unlink(handle, name)
+        os.mkdir(name, 0o755, dir_fd=handle)
+        below = os.open(name, _FOLDER, dir_fd=handle)
+        if owner is not None:
+            os.fchown(below, *owner)
+    os.close(handle)
+    return below
+
+
+def _write(handle: int, name: str, content: bytes, owner: tuple[int, int] | None) -> None:
+    _unlink(handle, name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(name, flags, 0o644, dir_fd=handle)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+        if owner is not None:
+            os.fchown(fd, *owner)
+
+
+def _unlink(handle: int, name: str) -> None:
+    try:
+        os.unlink(name, dir_fd=handle)
+    except FileNotFoundError:
+        return
+
+
+def get(folder: str, target: int, *, max_files: int, max_bytes: int) -> None:
+    """Write the regular files below a folder into `target` as a bulk payload.
+
+    Links, special files and what we may not read are left out.
+
+    Raises:
+        OSError: more files or bytes than allowed (EFBIG).
+    """
+    files = total = 0
+    with os.fdopen(target, "wb") as out:
+        for path, fd in _regular_files(folder):
+            with os.fdopen(fd, "rb") as file:
+                content = file.read(max_bytes - total + 1)
+            files, total = files + 1, total + len(content)
+            if files > max_files or total > max_bytes:
+                raise OSError(errno.EFBIG, f"more than {max_files} files or {max_bytes} bytes")
+            out.write(pack_file(path, content))
+
+
+def _regular_files(folder: str) -> Iterator[tuple[str, int]]:
+    seen = 0
+    waiting = [("", os.open(folder, _FOLDER))]
+    while waiting:
+        prefix, handle = waiting.pop()
+        for name in sorted(os.listdir(handle)):
+            seen += 1
+            if seen > _MAX_ENTRIES:
+                raise OSError(errno.EFBIG, f"more than {_MAX_ENTRIES} entries")
+            fd = _open_plain(handle, name)
+            if fd is None:
+                continue
+            if not stat.S_ISDIR(os.fstat(fd).st_mode):
+                yield prefix + name, fd
+            elif prefix.count("/") < _MAX_DEPTH and len(waiting) < 1000:
+                waiting.append((f"{prefix}{name}/", fd))
+            else:
+                os.close(fd)
+        os.close(handle)
+
+
+def _open_plain(handle: int, name: str) -> int | None:
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        fd = os.open(name, flags, dir_fd=handle)
+    except OSError:
+        return None
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return fd
+    os.close(fd)
+    return None

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the zone agent sees in /proc and in its network namespace; everything read is bounded.
+
+Standard library only: the zone agent imports this.
+"""
+
+from __future__ import annotations
+
+import os
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_LISTEN = "0A"
+_MAX_TABLE = 4 * 1024 * 1024
+_MAX_PROCESSES = 20_000
+
+
+def parents() -> dict[int, int]:
+    """Every process that the agent sees, with its parent."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            fields = _read(f"/proc/{name}/stat", 4096).rpartition(")")[2].split()
+            if len(fields) > 1:
+                found[int(name)] = int(fields[1])
+        if len(found) >= _MAX_PROCESSES:
+            break
+    return found
+
+
+def below(root: int, parent_of: dict[int, int]) -> list[int]:
+    """The processes below one, itself not included."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in parent_of.items():
+        children.setdefault(parent, []).append(pid)
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        kids = children.get(waiting.pop(), [])
+        found += kids
+        waiting += kids
+    return found
+
+
+def resident_bytes(pids: list[int]) -> int:
+    """Resident memory; what several share is counted for each."""
+    total = 0
+    for pid in pids:
+        fields = _read(f"/proc/{pid}/statm", 256).split()
+        total += int(fields[1]) * _PAGE if len(fields) > 1 else 0
+    return total
+
+
+def proportional_bytes(pids: list[int]) -> int:
+    """Resident memory, each shared page counted once in all; dearer to find out."""
+    total = 0
+    for pid in pids:
+        for line in _read(f"/proc/{pid}/smaps_rollup", 4096).splitlines():
+            if line.startswith("Pss:"):
+                total += int(line.split()[1]) * 1024
+                break
+    return total
+
+
+def exceeds_memory(pids: list[int], limit: int) -> bool:
+    """Whether processes together use more than they may."""
+    return resident_bytes(pids) > limit and proportional_bytes(pids) > limit
+
+
+def listening_ports() -> list[int]:
+    """TCP ports on which something in this network namespace listens."""
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        for line in _read(f"/proc/net/{table}", _MAX_TABLE).splitlines()[1:]:
+            fields = line.split()
+            if len(fields) > 3 and fields[3] == _LISTEN:
+                ports.add(int(fields[1].rpartition(":")[2], 16))
+    return sorted(ports)
+
+
+def _read(path: str, limit: int) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(limit).decode("utf-8", "replace")
+    except OSError:
+        return ""
