@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The artifact at hand: unpacked within its budgets, checked, digested, gone afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vibench_gym.core.artifact import tree_sha256
+from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable
+from vibench_gym.grading.bench import settle
+from vibench_gym.sandbox.archive import check_buildable, unpack
+from vibench_gym.sandbox.janitor import WorkFolder
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from vibench_gym.core.config import ArchiveBudget
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """An artifact's files. `rejected` says why it cannot be built, None for one that can."""
+
+    app_dir: Path
+    sha256: str | None
+    dropped: tuple[str, ...] = ()
+    rejected: ArtifactRejected | None = None
+
+
+@contextlib.asynccontextmanager
+async def unpacked(app: Path, budget: ArchiveBudget) -> AsyncIterator[Unpacked]:
+    """Unpack an archive, or copy a folder, into a private place that is removed afterwards.
+
+    Raises:
+        SandboxUnavailable: our own file system failed.
+    """
+    folder = await asyncio.to_thread(WorkFolder, "artifact")
+    try:
+        yield await asyncio.to_thread(_unpack, app, folder.path / "app", budget)
+    finally:
+        await settle(asyncio.to_thread(folder.remove), _ignore)
+
+
+def _unpack(app: Path, destination: Path, budget: ArchiveBudget) -> Unpacked:
+    try:
+        report = unpack(app, destination, budget)
+        try:
+            digest = tree_sha256(destination)
+        except OSError as error:
+            raise SandboxUnavailable(f"the unpacked app cannot be read: {error}") from error
+    except ArtifactRejected as rejected:
+        return Unpacked(destination, None, rejected=rejected)
+    try:
+        check_buildable(destination)
+    except ArtifactRejected as rejected:
+        return Unpacked(destination, digest, report.dropped_names, rejected)
+    return Unpacked(destination, digest, report.dropped_names)
+
+
+def _ignore(_message: str) -> None:
+    """The folder is registered with the janitor, which tries again."""

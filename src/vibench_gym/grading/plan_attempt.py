@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""One attempt at one plan: starting state, browser, QA, and what the plan came to."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vibench_gym.core.errors import (
+    AppCrashed,
+    AppSetupFailed,
+    AppStartFailed,
+    BrowserFailed,
+    SeedingFailed,
+    VerdictUnusable,
+)
+from vibench_gym.core.scorecard import check_verdicts
+from vibench_gym.core.status import PlanStatus
+from vibench_gym.grading.attribution import broken_restart, browser_works, how_app_ended
+from vibench_gym.grading.bench import settle
+from vibench_gym.grading.plan_seeding import PlanSeeding
+from vibench_gym.grading.tester import Brief, Tester
+from vibench_gym.grading.verdict_book import VerdictBook
+
+if TYPE_CHECKING:
+    from vibench_gym.core.verdict import Evidence
+    from vibench_gym.grading.page_data import PageData
+    from vibench_gym.grading.workshop import Workshop
+    from vibench_gym.stack.base import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a plan came to when nothing of ours failed."""
+
+    status: PlanStatus
+    error: str | None = None
+
+
+class PlanAttempt:
+    """Grades a plan once. What was measured stays readable on it, also after a failure."""
+
+    def __init__(self, shop: Workshop) -> None:
+        self._shop = shop
+        self._plan = shop.plan
+        self._pages: PageData | None = None
+        self.book = VerdictBook(shop.plan, on_flag=shop.flags.add)
+        self.seeded = False
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Everything that was captured while the plan was tested."""
+        return self._pages.evidence if self._pages else ()
+
+    async def run(self) -> Outcome:
+        """Grade the plan.
+
+        Raises:
+            GraderFault: our machinery failed.
+            OperatorFault: the operator has to act.
+        """
+        exits = contextlib.AsyncExitStack()
+        try:
+            return await self._graded(exits)
+        except AppSetupFailed as fault:
+            return Outcome(PlanStatus.SETUP_FAILED, str(fault))
+        except AppStartFailed as fault:
+            return Outcome(PlanStatus.START_FAILED, str(fault))
+        finally:
+            with self._shop.watch.phase("teardown"):
+                await settle(exits.aclose(), self._shop.note_error)
+
+    async def _graded(self, exits: contextlib.AsyncExitStack) -> Outcome:
+        shop = self._shop
+        summary = ""
+        if self._plan.needs_seeding:
+            shop.tell("seeding", "working out the starting state")
+            seeding = PlanSeeding(shop)
+            try:
+                delivery = await seeding.run(exits)
+            except SeedingFailed as fault:
+                return await self._seeding_failed(fault)
+            self.seeded, summary = delivery.seed is not None, delivery.summary
+            stack = seeding.stack
+        else:
+            stack = None
+        if stack is None:
+            shop.tell("stack", "starting the app")
+            stack = await shop.stand_up(exits)
+        return await self._test(exits, stack, summary)
+
+    async def _seeding_failed(self, fault: SeedingFailed) -> Outcome:
+        """The app's fault only if it does not even start again unseeded (rule 11).
+
+        Raises:
+            SeedingFailed: it does; the fault is the grader's.
+        """
+        with self._shop.watch.phase("control"):
+            broken = await broken_restart(self._shop.bench.prepared)
+        if broken is None:
+            raise fault
+        return Outcome(
+            PlanStatus.SEEDING_FAILED, f"the app does not start again, unseeded: {broken}"
+        )
+
+    async def _test(self, exits: contextlib.AsyncExitStack, stack: Stack, summary: str) -> Outcome:
+        shop = self._shop
+        pages = self._pages = await shop.open_pages(exits, stack)
+        tester = Tester(
+            self._plan,
+            pages=pages,
+            book=self.book,
+            config=shop.bench.config,
+            log=shop.log,
+            watch=shop.watch,
+            app_gone=lambda: how_app_ended(stack),
+            progress=shop.bench.progress,
+        )
+        brief = Brief(
+            url=stack.url,
+            today=shop.bench.today,
+            assets=shop.bench.asset_names,
+            seeded=self.seeded,
+            seed_summary=summary,
+        )
+        shop.tell("step", "testing", self._plan.steps[0].name)
+        try:
+            async with shop.model("qa", on_turn=tester.begin_turn) as model:
+                await tester.run(model, brief)
+        except AppCrashed as fault:
+            outcome = Outcome(PlanStatus.APP_CRASHED, str(fault))
+        except BrowserFailed as fault:
+            outcome = await self._browser_lost(stack, fault)
+        else:
+            outcome = await self._ended(stack)
+        if problems := check_verdicts(self._plan, self.book.verdicts(), pages.evidence):
+            raise VerdictUnusable("; ".join(problems))
+        return outcome
+
+    async def _ended(self, stack: Stack) -> Outcome:
+        """An app that is gone explains its failures; a plan that was passed needs none."""
+        if not self.book.all_passed and (how := await how_app_ended(stack)) is not None:
+            return Outcome(PlanStatus.APP_CRASHED, how)
+        return Outcome(PlanStatus.GRADED)
+
+    async def _browser_lost(self, stack: Stack, fault: BrowserFailed) -> Outcome:
+        """Find out who took the browser down; if it was the app, the step at hand fails.
+
+        Raises:
+            BrowserFailed: the control failed as well.
+        """
+        shop = self._shop
+        shop.note_error(str(fault))
+        if (how := await how_app_ended(stack)) is not None:
+            self.book.fail_current("the app keeps running", how)
+            return Outcome(PlanStatus.APP_CRASHED, how)
+        with shop.watch.phase("control"):
+            healthy = await browser_works(shop.bench.prepared, shop.control_browser)
+        if not healthy:
+            raise fault
+        reason = f"the page took the browser down ({fault}); a control without it was fine"
+        self.book.fail_current("the page leaves the browser alive", reason)
+        return Outcome(PlanStatus.GRADED, reason)
