@@ -1,0 +1,287 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The local stack: no Docker, set-up once per artifact, every plan from its snapshot.
+
+`prepare` runs the app's `setup-environment.sh` in a zone with a fresh database and the registry
+mirror, stops everything and keeps the files; `stack` makes a zone on top of them, in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vibench_gym.core.errors import AppSetupFailed, DatabaseUnavailable, SandboxUnavailable
+from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.sandbox.zone import StateLimitReached, UidLease, Zone
+from vibench_gym.stack.app_box import SETUP_SCRIPT, START_SCRIPT, AppBoxes
+from vibench_gym.stack.base import Seed, SetupReport
+from vibench_gym.stack.cache import cache_root
+from vibench_gym.stack.chromium import find_chromium
+from vibench_gym.stack.local_stack import LocalStack
+from vibench_gym.stack.mirror import MIRROR_PORT, Mirror
+from vibench_gym.stack.postgres import Database, PostgresNotStarted
+from vibench_gym.stack.registries import find_registries
+from vibench_gym.stack.templates import find_template
+from vibench_gym.stack.toolchain import find_toolchain
+from vibench_gym.stack.upstream import Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from vibench_gym.core.config import StackConfig
+    from vibench_gym.sandbox.zone import Box
+    from vibench_gym.stack.chromium import Chromium
+    from vibench_gym.stack.registries import Registries
+    from vibench_gym.stack.toolchain import Toolchain
+
+TAIL_CHARS = 4000
+CLOSE_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """What was found on this host, once."""
+
+    toolchain: Toolchain
+    registries: Registries | None
+    chromium: Chromium | None
+    cache: Path
+    template: Path
+
+
+class LocalStackBuilder:
+    """Prepares apps on this host. See `vibench_gym.stack.base.StackBuilder`.
+
+    `browser` is the Chromium to use; `with_browser=False` leaves it out, for set-up alone.
+    """
+
+    def __init__(
+        self,
+        config: StackConfig,
+        *,
+        browser: Path | None = None,
+        with_browser: bool = True,
+    ) -> None:
+        self._config = config
+        self._browser = browser
+        self._with_browser = with_browser
+        self._finding = asyncio.Lock()
+        self._host: _Host | None = None
+
+    async def find_host(self) -> _Host:
+        """Find toolchain, registries and browser, and make the template; once per builder.
+
+        Raises:
+            PrerequisiteMissing: a part is not on this host; says how to install it.
+            DatabaseUnavailable: PostgreSQL does not work here.
+            SandboxUnavailable: no zone can be made here.
+        """
+        async with self._finding:
+            if self._host is None:
+                self._host = await self._find_host()
+            return self._host
+
+    async def prepare(self, app_dir: Path, *, log_path: Path | None = None) -> LocalPreparedApp:
+        """Run set-up once on a copy of `app_dir` and snapshot it.
+
+        Raises:
+            AppSetupFailed: `setup-environment.sh` failed, hung, or used more than it may.
+            DatabaseUnavailable: PostgreSQL does not start from the template.
+            PrerequisiteMissing: something is not installed on this host.
+            SandboxUnavailable: the namespaces cannot be made.
+        """
+        host = await self.find_host()
+        boxes = AppBoxes(host.toolchain, self._config)
+        uids = UidLease.acquire()
+        work = WorkFolder("snapshot")
+        snapshot = work.path / "state"
+        try:
+            setup = await _SetUp(host, boxes, uids, snapshot).run(app_dir, log_path)
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(work.remove))
+            uids.release()
+            raise
+        return LocalPreparedApp(host, boxes, uids=uids, work=work, snapshot=snapshot, setup=setup)
+
+    async def _find_host(self) -> _Host:
+        config = self._config
+        cache = cache_root(config)
+        toolchain = await asyncio.to_thread(find_toolchain, config)
+        registries = None
+        if config.egress != "none":
+            registries = await asyncio.to_thread(
+                find_registries, toolchain, config.extra_registry_hosts
+            )
+        chromium = None
+        if self._with_browser:
+            chromium = await asyncio.to_thread(find_chromium, self._browser)
+        template = await find_template(cache, toolchain, config)
+        return _Host(toolchain, registries, chromium, cache, template)
+
+
+class LocalPreparedApp:
+    """A snapshot and what it takes to stand it up. See `vibench_gym.stack.base.PreparedApp`."""
+
+    def __init__(
+        self,
+        host: _Host,
+        boxes: AppBoxes,
+        *,
+        uids: UidLease,
+        work: WorkFolder,
+        snapshot: Path,
+        setup: SetupReport,
+    ) -> None:
+        self._host = host
+        self._boxes = boxes
+        self._uids = uids
+        self._work = work
+        self._snapshot = snapshot
+        self._setup = setup
+
+    @property
+    def setup(self) -> SetupReport:
+        """What set-up did."""
+        return self._setup
+
+    def stack(self, *, log_path: Path | None = None, seed: Seed | None = None) -> LocalStack:
+        """A fresh stack; with `seed` it enters already seeded."""
+        return LocalStack(
+            snapshot=self._snapshot,
+            template=self._host.template,
+            boxes=self._boxes,
+            uids=self._uids,
+            chromium=self._host.chromium,
+            log_path=log_path,
+            seed=seed,
+        )
+
+    async def close(self) -> None:
+        """Remove the snapshot; safe to call twice."""
+        removing = asyncio.create_task(asyncio.to_thread(self._work.remove))
+        try:
+            await asyncio.shield(removing)
+        except asyncio.CancelledError:
+            await asyncio.wait({removing}, timeout=CLOSE_TIMEOUT_S)
+            raise
+        finally:
+            self._uids.release()
+
+
+@contextlib.asynccontextmanager
+async def _scratch() -> AsyncIterator[Path]:
+    folder = WorkFolder("control")
+    try:
+        yield folder.path / "state"
+    finally:
+        await asyncio.shield(asyncio.to_thread(folder.remove))
+
+
+class _SetUp:
+    """One run of an app's set-up."""
+
+    def __init__(self, host: _Host, boxes: AppBoxes, uids: UidLease, snapshot: Path) -> None:
+        self._host = host
+        self._boxes = boxes
+        self._config = boxes.config
+        self._uids = uids
+        self._snapshot = snapshot
+        self._mirror: Mirror | None = None
+
+    async def run(self, app_dir: Path, log_path: Path | None) -> SetupReport:
+        for script in (SETUP_SCRIPT, START_SCRIPT):
+            if not (app_dir / script).is_file():
+                raise AppSetupFailed(f"the app has no {script}")
+        async with self._new_zone("setup") as zone:
+            await self._place_files(zone, app_dir)
+            database = Database(zone, self._host.toolchain.postgres, self._config.database)
+            try:
+                await database.start()
+            except PostgresNotStarted as error:
+                raise DatabaseUnavailable(str(error)) from error
+            async with self._egress(zone):
+                report = await self._script(zone, log_path)
+            await database.stop()
+            await self._export(zone)
+        return report
+
+    async def _export(self, zone: Zone) -> None:
+        try:
+            await zone.export_state(self._snapshot)
+        except StateLimitReached as error:
+            raise AppSetupFailed(f"set-up left too much behind: {error}") from error
+        except SandboxUnavailable as error:
+            # A tree too deep to copy is the app's doing; a full disk is ours: ask the template.
+            async with self._new_zone("control") as control, _scratch() as folder:
+                await control.import_tree(self._host.template / "venv", "venv", "app")
+                await control.export_state(folder)
+            raise AppSetupFailed(f"what set-up left cannot be copied: {error}") from error
+
+    def _new_zone(self, name: str) -> Zone:
+        return Zone(snapshot=None, state_bytes=self._config.state_bytes, uids=self._uids, name=name)
+
+    async def _place_files(self, zone: Zone, app_dir: Path) -> None:
+        template = self._host.template
+        await zone.import_tree(template / "venv", "venv", "app")
+        await zone.import_tree(template / "home", "home", "app")
+        await zone.import_tree(template / "database", "database", "database")
+        try:
+            await zone.import_tree(app_dir, "app", "app")
+        except StateLimitReached as error:
+            raise AppSetupFailed(f"the app does not fit its space: {error}") from error
+
+    @contextlib.asynccontextmanager
+    async def _egress(self, zone: Zone) -> AsyncIterator[None]:
+        registries = self._host.registries
+        if registries is None or self._config.egress == "none":
+            yield
+            return
+        async with Upstream(self._host.cache / "mirror") as upstream:
+            self._mirror = Mirror(
+                registries,
+                upstream,
+                egress=self._config.egress,
+                extra_hosts=frozenset(self._config.extra_registry_hosts),
+            )
+            async with self._mirror.serving(await zone.listen(MIRROR_PORT)):
+                yield
+
+    async def _script(self, zone: Zone, log_path: Path | None) -> SetupReport:
+        env = self._mirror.env if self._mirror is not None else {}
+        spec = self._boxes.app("/usr/bin/bash", SETUP_SCRIPT, env=env, log_path=log_path)
+        start = time.perf_counter()
+        box = await zone.spawn(spec)
+        limit = self._config.setup_timeout_s
+        try:
+            code = await box.wait(limit)
+        except TimeoutError:
+            await box.kill()
+            text = f"{SETUP_SCRIPT} did not end within {limit:g} s"
+            raise await self._failure(zone, box, text) from None
+        if code != 0:
+            why = " (it used more than it may)" if box.killed else ""
+            raise await self._failure(zone, box, f"{SETUP_SCRIPT} ended with exit code {code}{why}")
+        toolchain = self._host.toolchain
+        return SetupReport(
+            duration_s=time.perf_counter() - start,
+            return_code=code,
+            log_tail=await box.output_tail(TAIL_CHARS),
+            python_version=toolchain.python.version,
+            node_version=toolchain.node.version,
+            blocked_hosts=self._mirror.blocked_hosts if self._mirror is not None else {},
+        )
+
+    async def _failure(self, zone: Zone, box: Box, text: str) -> AppSetupFailed:
+        blocked = self._mirror.blocked_hosts if self._mirror is not None else {}
+        if blocked:
+            text += f"; hosts it was refused: {', '.join(list(blocked)[:10])}"
+        crlf = self._boxes.app("/usr/bin/grep", "-q", "-m1", "-U", "\r$", SETUP_SCRIPT)
+        if (await zone.run(crlf, timeout_s=5)).return_code == 0:
+            text += f"; {SETUP_SCRIPT} has CRLF line endings, which bash takes as part of commands"
+        tail = (await box.output_tail(TAIL_CHARS)).strip()
+        return AppSetupFailed(f"{text}. Last output: {tail[-2000:] or '(none)'}")
