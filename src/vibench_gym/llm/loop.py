@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from vibench_gym.core.errors import BudgetExceeded, GraderModelFailed
@@ -46,6 +46,7 @@ class LoopBudget:
 
     turns: int
     tokens: int
+    """Input and output; input that the endpoint served from its prompt cache does not count."""
     model_seconds: float
 
 
@@ -149,7 +150,8 @@ class ToolLoop:
 
     async def _complete(self, tools: Sequence[ToolSpec]) -> Completion:
         budget = self._budget
-        tokens = self.usage.input_tokens + self.usage.output_tokens
+        used = self.usage
+        tokens = used.input_tokens - used.cached_tokens + used.output_tokens
         if self.turns >= budget.turns:
             raise BudgetExceeded(f"the model used up its {budget.turns} turns")
         if tokens >= budget.tokens:
@@ -170,10 +172,7 @@ class ToolLoop:
                 f"the model used up its {budget.model_seconds:g} seconds"
             ) from error
         seconds = max(0.0, self._clock() - started)
-        used = completion.usage
-        self.usage += Usage(
-            used.input_tokens, used.output_tokens, used.cached_tokens, used.requests, seconds
-        )
+        self.usage += replace(completion.usage, seconds=seconds)
         if completion.needs_history:
             self._pruning = None
         self._event(
@@ -181,8 +180,8 @@ class ToolLoop:
             text=completion.message.text,
             finish_reason=completion.finish_reason,
             calls=len(completion.message.tool_calls),
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
+            input_tokens=completion.usage.input_tokens,
+            output_tokens=completion.usage.output_tokens,
             seconds=round(seconds, 3),
         )
         return completion

@@ -31,7 +31,7 @@ from vibench_gym.llm.script_format import (
     parse_script,
 )
 from vibench_gym.llm.script_tools import SHELL_TOOLS
-from vibench_gym.llm.snapshot import Found, Locator, find, parse_snapshot, snapshot_of
+from vibench_gym.llm.snapshot import Found, Locator, find, snapshot_of
 from vibench_gym.llm.template import UnknownPlaceholder, expand, today_of
 
 if TYPE_CHECKING:
@@ -359,7 +359,7 @@ class _Player:
             pattern=None if locator.pattern is None else self.regex(locator.pattern),
             near=self.regex(near) if near and near.startswith("/") else fill(near),
         )
-        return find(bound, parse_snapshot(self.snapshot))
+        return find(bound, self.snapshot)
 
     def describe(self, action: Action) -> str:
         targets = " to ".join(str(locator) for locator in action.locators.values())

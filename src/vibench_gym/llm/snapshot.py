@@ -154,7 +154,7 @@ def snapshot_of(text: str) -> str | None:
     return rest if marker else None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def parse_snapshot(text: str) -> Node:
     """Read a snapshot into a tree below a root without a role; it is shared, do not change it."""
     root = Node("", "", "", None, -1)
@@ -209,8 +209,10 @@ def _unquote(text: str) -> str:
     return text
 
 
-def find(locator: Locator, root: Node) -> Found:
-    """Resolve a locator in a snapshot, or say what is there instead."""
+@lru_cache(maxsize=2048)
+def find(locator: Locator, snapshot: str) -> Found:
+    """Resolve a locator in a snapshot's text, or say what is there instead."""
+    root = parse_snapshot(snapshot)
     candidates = [node for node in root.walk() if locator.matches(node)]
     if not candidates:
         return Found(None, f"no {_plain(locator)} in the snapshot; {_those_there(locator, root)}")
