@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The vibench-gym authors
+// SPDX-License-Identifier: Apache-2.0
+// Who is here: the join form for strangers, the page and live updates for members.
+import { attempt, call, part } from "./shared.js";
+
+part("join-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  attempt(part("join-problem"), async () => {
+    await call("POST", "/api/join", { name: part("name").value });
+    window.location.reload();
+  });
+});
+
+part("leave").addEventListener("click", async () => {
+  await call("POST", "/api/leave");
+  window.location.assign("/");
+});
+
+function showBlockers(number) {
+  part("blockers-link").textContent = `Blockers (${number})`;
+}
+
+export async function enter(refreshPage) {
+  const { name, blockers } = await call("GET", "/api/me");
+  if (!name) {
+    part("join").hidden = false;
+    part("name").focus();
+    return;
+  }
+  part("me").textContent = name;
+  showBlockers(blockers);
+  await refreshPage();
+  part("account").hidden = false;
+  part("pages").hidden = false;
+  part("page").hidden = false;
+  const refresh = async () => {
+    const [me] = await Promise.all([call("GET", "/api/me"), refreshPage()]);
+    showBlockers(me.blockers);
+  };
+  const events = new EventSource("/api/events");
+  events.addEventListener("message", refresh);
+  events.addEventListener("open", refresh);
+}

@@ -1,0 +1,7 @@
+#!/bin/bash
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "$0")"
+npm ci --no-audit --no-fund
+node migrate.js
