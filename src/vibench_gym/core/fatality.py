@@ -51,6 +51,10 @@ _CONDITION = re.compile(
     r"|despite|cannot|missing|not)\b",
     re.IGNORECASE,
 )
+_RECOVERY = re.compile(
+    r"\b(?:incorrectly|unexpectedly|fail(?:ed|ure)?|bug|defect)\b.*\b(?:continuing|proceeding)\b",
+    re.IGNORECASE,
+)
 _NO_STOP = re.compile(
     r"\b(?:do(?:es)? not|don['’]t|doesn['’]t|should not|shouldn['’]t|must not|need not|never)"  # noqa: RUF001 - both apostrophes occur
     r"(?: (?:by itself|itself))? (?:stop|fail|block|abort|end|halt|terminate)"
@@ -105,7 +109,7 @@ def says_non_fatal(sentence: str) -> bool:
     if _NON_FATAL.search(sentence):
         return True
     words = _REFUSAL.sub(" ", _LITERAL.sub(" x ", sentence))
-    if _NO_STOP.search(words) or _ONWARD.search(words):
+    if any(pattern.search(words) for pattern in (_NO_STOP, _ONWARD, _RECOVERY)):
         return True
     words = _ELSEWHERE.sub(" ", words)
     return bool(_GO_ON.search(words) and _CONDITION.search(words))
@@ -166,7 +170,7 @@ def _heads(text: str, *, bullet: bool) -> bool:
         return True
     if not text.endswith(":"):
         return False
-    return _MARK.search(_sentences(text)[-1]) is not None or _says_of_list(text)
+    return _MARK.search(text) is not None or _says_of_list(text)
 
 
 def _says_of_list(heading: str) -> bool:
