@@ -51,6 +51,9 @@ _FINDING_TOOLS = frozenset({"read", "download", "clipboard", *SHELL_TOOLS})
 that could match these would be a verdict without looking."""
 _REASON_CHARS = 600
 _DETAIL_CHARS = 100
+_SHELL_CHARS = 400
+_STALE = re.compile(r"no element (f\d+)?e\d+ on this page")
+"""How the browser says that a ref is of an older snapshot."""
 _MAX_LOOKS = 3
 
 
@@ -177,8 +180,7 @@ class _Player:
             found = self.arguments(action)
             if isinstance(found, str):
                 raise CassetteMiss(f"{self.script.source}: {what}: {found}")
-        answer = yield _Call(action.tool, found)
-        failure = self.take(action.tool, answer)
+        failure = yield from self.act(action, found)
         if failure is None:
             return True
         reason = f"could not {what}: {failure}"
@@ -253,8 +255,7 @@ class _Player:
                     found = self.arguments(item)
                     if isinstance(found, str):
                         return found
-                    answer = yield _Call(item.tool, found)
-                    failure = self.take(item.tool, answer)
+                    failure = yield from self.act(item, found)
                     reason = failure and f"could not {self.describe(item)}: {failure}"
                 case CheckItem():
                     unmet = self.unmet(item.looks)
@@ -269,6 +270,20 @@ class _Player:
                 return reason
         return None
 
+    def act(
+        self, action: Action, arguments: Mapping[str, Any]
+    ) -> Generator[_Call, str, str | None]:
+        """Make the call; the reason where it failed."""
+        answer = yield _Call(action.tool, arguments)
+        failure = self.take(action.tool, answer)
+        if failure is not None and _STALE.search(failure):
+            # The page drew itself anew since the last look, so nothing was done: once more.
+            anew = self.arguments(action)
+            if not isinstance(anew, str):
+                answer = yield _Call(action.tool, anew)
+                failure = self.take(action.tool, answer)
+        return failure
+
     # -- what the conversation shows -------------------------------------------------------------
 
     def take(self, tool: str, answer: str) -> str | None:
@@ -277,7 +292,10 @@ class _Player:
             return _short(answer)
         body = answer.removeprefix(ERROR_PREFIX)
         self.see(body, whole=tool in _FINDING_TOOLS)
-        return _short(body.partition("\n")[0].removeprefix("Result: ")) if body != answer else None
+        if body == answer:
+            return None
+        said = body[:_SHELL_CHARS] if tool in SHELL_TOOLS else body.partition("\n")[0]
+        return _short(said.removeprefix("Result: ").removeprefix("error: "))
 
     def see(self, text: str, *, whole: bool = False) -> None:
         snapshot = snapshot_of(text)

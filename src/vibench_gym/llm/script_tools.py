@@ -23,25 +23,21 @@ STRING_PARAMETERS: Final = frozenset(
 )
 """Parameters whose values are texts however YAML would read them."""
 
+_ELEMENT: Final[Mapping[str, bool]] = {"ref": True, "element": False}
+
 BROWSER_TOOLS: Final[Mapping[str, Mapping[str, bool]]] = {
     "open": {"url": True},
-    "click": {
-        "ref": True,
-        "element": False,
-        "button": False,
-        "double": False,
-        "modifiers": False,
-    },
-    "fill": {"ref": True, "text": True},
-    "type": {"text": True, "ref": False, "submit": False},
-    "press": {"key": True, "ref": False},
-    "select": {"ref": True, "values": True},
-    "check": {"ref": True, "checked": False},
-    "hover": {"ref": True},
-    "drag": {"ref": True, "target_ref": True},
+    "click": {**_ELEMENT, "button": False, "double": False, "modifiers": False},
+    "fill": {**_ELEMENT, "text": True},
+    "type": {"text": True, "ref": False, "element": False, "submit": False},
+    "press": {"key": True, "ref": False, "element": False},
+    "select": {**_ELEMENT, "values": True},
+    "check": {**_ELEMENT, "checked": False},
+    "hover": _ELEMENT,
+    "drag": {**_ELEMENT, "target_ref": True},
     "mouse": {"actions": True},
-    "upload": {"ref": True, "files": True},
-    "download": {"ref": True},
+    "upload": {**_ELEMENT, "files": True},
+    "download": _ELEMENT,
     "dialog": {"accept": True, "text": False},
     "wait_for": {"text": False, "gone": False, "seconds": False, "timeout_s": False},
     "back": {},
@@ -56,8 +52,8 @@ BROWSER_TOOLS: Final[Mapping[str, Mapping[str, bool]]] = {
     "clipboard": {"action": True, "text": False},
     "viewport": {"width": True, "height": True},
     "screenshot": {"full_page": False},
-    "read": {"ref": True},
-    "snapshot": {},
+    "read": _ELEMENT,
+    "snapshot": {"ref": False},
 }
 
 SHELL_TOOLS: Final[Mapping[str, Mapping[str, bool]]] = {

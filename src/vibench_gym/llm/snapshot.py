@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SNAPSHOT_LINE = "Snapshot:"
 MAX_NODES = 20_000
 _SHOWN_NAMES = 8
 _SHOWN_CHARS = 60
 _VALUE_ROLES = frozenset({"textbox", "searchbox", "spinbutton", "combobox", "slider"})
 
+_SNAPSHOT_LINE = re.compile(r"^Snapshot:(.*)$", re.MULTILINE)
 _LINE = re.compile(r"^(?P<indent> *)- (?P<body>\S.*)$")
 _QUOTED_KEY = re.compile(r"'(?P<key>(?:[^']|'')*)'(?P<rest>:.*)?$")
 _NODE = re.compile(
@@ -147,11 +147,14 @@ def _near_pattern(near: str) -> str | None:
 
 
 def snapshot_of(text: str) -> str | None:
-    """The snapshot inside an observation's text, None where it shows none."""
-    if text.startswith(SNAPSHOT_LINE + "\n"):
-        return text[len(SNAPSHOT_LINE) + 1 :]
-    _, marker, rest = text.partition(f"\n{SNAPSHOT_LINE}\n")
-    return rest if marker else None
+    """The snapshot inside an observation's text, None where it does not tell of any.
+
+    Empty where it says that there is none: what was on the page before is gone as well.
+    """
+    line = _SNAPSHOT_LINE.search(text)
+    if line is None:
+        return None
+    return "" if line[1].strip() else text[line.end() + 1 :]
 
 
 @lru_cache(maxsize=256)
