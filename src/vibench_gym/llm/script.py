@@ -52,6 +52,7 @@ that could match these would be a verdict without looking."""
 _REASON_CHARS = 600
 _DETAIL_CHARS = 100
 _SHELL_CHARS = 400
+_NO_SNAPSHOT = re.compile(r"^Snapshot: none, (.*)$", re.MULTILINE)
 _STALE = re.compile(r"no element (f\d+)?e\d+ on this page")
 """How the browser says that a ref is of an older snapshot."""
 _MAX_LOOKS = 3
@@ -121,6 +122,8 @@ class _Player:
     captured: dict[str, str] = field(default_factory=dict)
     observation: str = ""
     snapshot: str = ""
+    blind: str = "nothing was looked at yet"
+    """Why the last observation shows no page; then no check can pass, `not_see` alone neither."""
     failed: bool = False
     """Whether a check of the step at hand failed."""
 
@@ -225,6 +228,11 @@ class _Player:
                 arguments["non_fatal_quote"] = quote
             answer = yield _Call("record_check", arguments)
             if answer.startswith("RECORDED"):
+                if quote is not None and "This is fatal" in answer:
+                    raise CassetteMiss(
+                        f"{self.script.source}: step {step.name!r}: the plan does not make this "
+                        f"non-fatal: {quote!r}"
+                    )
                 self.failed = self.failed or reason is not None
                 return reason is None
             if not answer.startswith("LOOK AGAIN"):
@@ -301,6 +309,8 @@ class _Player:
         snapshot = snapshot_of(text)
         if snapshot is not None:
             self.snapshot = snapshot
+        none = _NO_SNAPSHOT.search(text)
+        self.blind = none[1] if none else ""
         if not whole:
             page = re.search(r"^Page: ", text, re.MULTILINE)
             text = text[page.start() :] if page else text.partition("\n")[2]
@@ -308,6 +318,8 @@ class _Player:
 
     def unmet(self, looks: Looks) -> str | None:
         """Which pattern the last observation does not satisfy, None when all do."""
+        if self.blind:
+            return f"nothing to see: {self.blind}"
         try:
             return self.unmet_pattern(looks)
         except UnknownPlaceholder as error:

@@ -9,18 +9,19 @@ shows as a failed check of an app. A check without a pattern is refused: a verdi
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
 from vibench_gym.core.errors import Problem, TaskInvalid
+from vibench_gym.core.fatality import is_non_fatal
 from vibench_gym.llm.script_tools import LOCATED, ROLE_TOOLS, SHELL_TOOLS, STRING_PARAMETERS
 from vibench_gym.llm.snapshot import Locator, LocatorSyntax
 from vibench_gym.llm.template import placeholders, unknown_placeholders
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 MAX_SCRIPT_BYTES = 1024 * 1024
@@ -92,8 +93,12 @@ class Script:
     source: str = "<script>"
 
 
-def load_script(path: Path, plan_steps: Sequence[str] | None = None) -> Script:
-    """Load and check a script; `plan_steps` are the plan's step names, in order, for a QA script.
+type PlanSteps = Sequence[str] | Mapping[str, str]
+"""Names of a plan's steps in order; as a mapping with their prose, quotes are checked as well."""
+
+
+def load_script(path: Path, plan_steps: PlanSteps | None = None) -> Script:
+    """Load and check a script; `plan_steps` are those of the plan that a QA script is for.
 
     Raises:
         TaskInvalid: the file cannot be read or breaks the format; names every problem.
@@ -109,7 +114,7 @@ def load_script(path: Path, plan_steps: Sequence[str] | None = None) -> Script:
 
 
 def parse_script(
-    text: str, *, source: str = "<script>", plan_steps: Sequence[str] | None = None
+    text: str, *, source: str = "<script>", plan_steps: PlanSteps | None = None
 ) -> Script:
     """Like `load_script`, from text.
 
@@ -129,7 +134,9 @@ def parse_script(
         raise TaskInvalid([Problem(source, line, f"not valid YAML: {what}")]) from error
     except RecursionError as error:
         raise TaskInvalid([Problem(source, 1, "nested too deeply")]) from error
-    script = reader.script(root, plan_steps)
+    if isinstance(plan_steps, Mapping):
+        reader.prose = plan_steps
+    script = reader.script(root, None if plan_steps is None else list(plan_steps))
     if reader.problems:
         raise TaskInvalid(sorted(reader.problems, key=lambda problem: problem.line))
     return script
@@ -143,6 +150,8 @@ class _Reader:
     problems: list[Problem] = field(default_factory=list)
     role: Literal["qa", "seed"] = "qa"
     captured: set[str] = field(default_factory=set)
+    prose: Mapping[str, str] = field(default_factory=dict)
+    step_name: str = ""
 
     def problem(self, node: yaml.Node, message: str) -> None:
         self.problems.append(Problem(self.source, _line(node), message))
@@ -193,9 +202,15 @@ class _Reader:
         entries = self.mapping(node, "a step", required=("name", "script"))
         self.only(entries, ("name", "script"))
         name = self.text(entries["name"]) if "name" in entries else ""
+        self.step_name = name
         items = self.items(entries["script"], 0) if "script" in entries else ()
         if self.role == "qa" and items and not _always_checks(items):
             self.problem(node, f"step {name!r} can end without a check: a verdict needs a look")
+        if self.role == "qa" and _judges_first(items, acted=False)[0]:
+            self.problem(
+                node,
+                f"step {name!r} can judge before it acts: begin with an action, or snapshot: {{}}",
+            )
         return ScriptStep(name, items)
 
     def items(self, node: yaml.Node, depth: int) -> tuple[Item, ...]:
@@ -354,6 +369,11 @@ class _Reader:
         quote = self.text(entries["non_fatal"])
         if not quote.strip():
             self.problem(entries["non_fatal"], "non_fatal quotes a sentence of the plan")
+        elif self.prose and not is_non_fatal(self.prose.get(self.step_name, ""), quote):
+            self.problem(
+                entries["non_fatal"],
+                f"{quote!r} makes nothing non-fatal in the plan's step {self.step_name!r}",
+            )
         return quote
 
     def placeholders(self, node: yaml.Node, text: str) -> None:
@@ -430,6 +450,25 @@ def _always_checks(items: Sequence[Item]) -> bool:
         or (isinstance(item, When) and _always_checks(item.then) and _always_checks(item.otherwise))
         for item in items
     )
+
+
+def _judges_first(items: Sequence[Item], *, acted: bool) -> tuple[bool, bool]:
+    """Whether some way meets a check before any action; and whether all ways have acted."""
+    for item in items:
+        match item:
+            case Action():
+                acted = True
+            case CheckItem() if not acted:
+                return True, acted
+            case When():
+                first, then_acted = _judges_first(item.then, acted=acted)
+                second, else_acted = _judges_first(item.otherwise, acted=acted)
+                if first or second:
+                    return True, acted
+                acted = then_acted and else_acted
+            case _:
+                pass
+    return False, acted
 
 
 def _line(marked: yaml.Node | yaml.Event) -> int:
