@@ -53,7 +53,7 @@ class ReplayModels:
                 yield Problem(str(expected), 1, f"no script: {plan.source} cannot be replayed")
                 continue
             try:
-                names = [step.name for step in plan.steps] if kind == "qa" else None
+                names = {s.name: s.prose for s in plan.steps} if kind == "qa" else None
                 self._scripts[_name(plan, role)] = load_script(path, names)
             except TaskInvalid as invalid:
                 yield from invalid.problems
