@@ -22,7 +22,7 @@ import threading
 import time
 from pathlib import Path
 
-from vibench_gym.sandbox.cgroup import remove_zone
+from vibench_gym.sandbox.agent.cgroup import remove_zone
 
 PREFIX = "vibench-gym-"
 _REMOVE_TIMEOUT_S = 60.0

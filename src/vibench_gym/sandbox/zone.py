@@ -25,16 +25,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.sandbox import cgroup, janitor, zone_protocol
+from vibench_gym.sandbox import janitor
+from vibench_gym.sandbox.agent import cgroup, protocol
+from vibench_gym.sandbox.agent.launcher import SOCKET_NAME
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.sandbox.box import Bind, Box, BoxSpec, StateLimitReached
 from vibench_gym.sandbox.bwrap_program import find_bwrap
-from vibench_gym.sandbox.launcher import SOCKET_NAME
 from vibench_gym.sandbox.uids import UidLease
 from vibench_gym.sandbox.zone_client import ZoneClient, ZoneRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Coroutine, Iterator, Mapping
     from types import TracebackType
 
     from vibench_gym.sandbox.base import ExecError
@@ -202,7 +203,7 @@ class Zone:
                 duration_s=time.monotonic() - started,
             )
         finally:
-            zone_protocol.close_all([out, err, given])
+            protocol.close_all([out, err, given])
 
     async def connect(
         self, port: int, *, family: Literal["ipv4", "ipv6"] = "ipv4", timeout_s: float = 5
@@ -245,18 +246,20 @@ class Zone:
         """
         return tuple((await self._client.request("ports"))["ports"])
 
-    async def put_files(self, folder: str, files: Mapping[str, bytes]) -> None:
+    async def put_files(
+        self, folder: str, files: Mapping[str, bytes], *, mode: int = 0o644
+    ) -> None:
         """Write files below a state folder, owned by the app's user; links are never followed.
 
         Raises:
             StateLimitReached: the zone's space is used up.
             SandboxUnavailable: they could not be written.
         """
-        payload = b"".join(zone_protocol.pack_file(path, data) for path, data in files.items())
+        payload = b"".join(protocol.pack_file(path, data) for path, data in files.items())
         fd = _input(payload)
         try:
             with _limits_named():
-                await self._client.request("put", [fd], folder=folder)
+                await self._client.request("put", [fd], folder=folder, mode=mode)
         finally:
             os.close(fd)
 
@@ -274,7 +277,28 @@ class Zone:
                     "get", [fd], folder=folder, max_files=max_files, max_bytes=max_bytes
                 )
             size = min(os.fstat(fd).st_size, _MAX_PAYLOAD)
-            return dict(zone_protocol.unpack_files(os.pread(fd, size, 0)))
+            return dict(protocol.unpack_files(os.pread(fd, size, 0)))
+        finally:
+            os.close(fd)
+
+    async def get_file(self, folder: str, path: str, target: Path, *, max_bytes: int) -> None:
+        """Copy one regular file below a state folder to a host file; links are never followed.
+
+        Raises:
+            FileNotFoundError: there is no such regular file.
+            StateLimitReached: it is larger than that.
+            SandboxUnavailable: it could not be copied.
+        """
+        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            with _limits_named():
+                await self._client.request(
+                    "get_one", [fd], folder=folder, path=path, max_bytes=max_bytes
+                )
+        except ZoneRefused as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
+                raise FileNotFoundError(error.errno, str(error)) from error
+            raise
         finally:
             os.close(fd)
 
@@ -325,7 +349,7 @@ class Zone:
         work = self._work_path()
         path = work / f"launch-{token[:8]}"
         await self._client.request("launcher", token=token, spec=spec.message())
-        command = shlex.join(janitor.python_command("launcher", str(work), token))
+        command = shlex.join(janitor.python_command("agent.launcher", str(work), token))
         await asyncio.to_thread(_write_program, path, f'#!/bin/sh\nexec {command} "$@"\n')
         return path
 
@@ -348,7 +372,7 @@ class Zone:
             await asyncio.to_thread(work.remove)
 
 
-async def _finish[T](work: asyncio.Coroutine[object, object, T]) -> T:
+async def _finish(work: Coroutine[object, object, None]) -> None:
     """Carry bounded clean-up through although the caller is cancelled, then let that go on."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -361,11 +385,11 @@ async def _finish[T](work: asyncio.Coroutine[object, object, T]) -> T:
                 break
     if cancelled is not None:
         raise cancelled
-    return task.result()
+    task.result()
 
 
 @contextlib.contextmanager
-def _limits_named():
+def _limits_named() -> Iterator[None]:
     try:
         yield
     except ZoneRefused as error:

@@ -11,8 +11,8 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from vibench_gym.core.errors import SandboxUnavailable
+from vibench_gym.sandbox.agent.protocol import Decoder, ProtocolBroken, close_all, encode
 from vibench_gym.sandbox.janitor import python_command
-from vibench_gym.sandbox.zone_protocol import Decoder, ProtocolBroken, close_all, encode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ class ZoneClient:
         with theirs:
             number = str(theirs.fileno())
             self._process = await asyncio.create_subprocess_exec(
-                *python_command("zone_agent", number),
+                *python_command("agent.zone_agent", number),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from vibench_gym.sandbox.zone_root import USERS, folder_path
+from vibench_gym.sandbox.agent.root import USERS, folder_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,14 +20,14 @@ import socket
 import struct
 import sys
 
-from vibench_gym.sandbox import cgroup, mounts, zone_files, zone_watch
-from vibench_gym.sandbox.zone_boxes import BoxProcess, send_signal
-from vibench_gym.sandbox.zone_protocol import Decoder, ProtocolBroken, close_all, send
-from vibench_gym.sandbox.zone_root import FILES, HOST, STATE, ZoneRoot, folder_path
+from vibench_gym.sandbox.agent import cgroup, files, mounts, watch
+from vibench_gym.sandbox.agent.boxes import BoxProcess, Output, send_signal
+from vibench_gym.sandbox.agent.protocol import Decoder, ProtocolBroken, close_all, send
+from vibench_gym.sandbox.agent.root import FILES, HOST, STATE, ZoneRoot, folder_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     Message = dict[str, Any]
@@ -145,21 +145,25 @@ class ZoneAgent:
             raise
         return {}, []
 
-    def _start(self, name: str, spec: Mapping[str, Any], fds: list[int | None] | list[int]) -> None:
+    def _start(self, name: str, spec: Mapping[str, Any], fds: Sequence[int | None]) -> None:
         box = BoxProcess(
             name,
             spec,
-            list(fds),
+            fds,
             root=self._root,
             groups=self._zone_groups,
             seccomp=None if spec["nested_userns"] else self._seccomp,
         )
         self._boxes[name] = box
-        self._watch(box.status, lambda: box.read_status() or self._unwatch(box.status))
+        self._watch(box.status, lambda: self._take_status(box))
         for output in box.outputs:
             self._watch_output(output)
 
-    def _watch_output(self, output: Any) -> None:
+    def _take_status(self, box: BoxProcess) -> None:
+        if not box.read_status():
+            self._unwatch(box.status)
+
+    def _watch_output(self, output: Output) -> None:
         def take() -> None:
             fd = output.reader
             if not output.read():
@@ -183,13 +187,13 @@ class ZoneAgent:
     def _deliver_signals(self) -> None:
         """Send the signals asked for; a box whose command has not started yet keeps its own."""
         waiting, self._signals = self._signals, []
-        parent_of = zone_watch.parents() if waiting else {}
+        parent_of = watch.parents() if waiting else {}
         for message in waiting:
             box = self._boxes.get(message["box"])
             if box is None:
                 continue
             first = box.first_pid
-            pids = [] if first is None else zone_watch.below(first, parent_of)
+            pids = [] if first is None else watch.below(first, parent_of)
             if not message["everything"]:
                 pids = [pid for pid in pids if parent_of[pid] == first][:1]
             for pid in pids:
@@ -210,14 +214,14 @@ class ZoneAgent:
             return {}, [sock.detach()]
 
     def _do_ports(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        return {"ports": zone_watch.listening_ports()}, []
+        return {"ports": watch.listening_ports()}, []
 
     def _do_usage(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        parent_of = zone_watch.parents()
+        parent_of = watch.parents()
         pids = [pid for pid in parent_of if pid != 1]
         space = os.statvfs(STATE)
         return {
-            "memory_bytes": zone_watch.proportional_bytes(pids),
+            "memory_bytes": watch.proportional_bytes(pids),
             "state_bytes": (space.f_blocks - space.f_bfree) * space.f_frsize,
             "processes": len(pids),
         }, []
@@ -228,26 +232,32 @@ class ZoneAgent:
 
     def _do_put(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
         folder = folder_path(message["folder"])
-        owner = self._root.owner("app")
-        return self._help(message, lambda: zone_files.put(folder, os.dup(fds[0]), owner))
+        owner, mode = self._root.owner("app"), message["mode"]
+        return self._help(message, lambda: files.put(folder, os.dup(fds[0]), owner, mode))
 
     def _do_get(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
         folder = folder_path(message["folder"])
         most = {"max_files": message["max_files"], "max_bytes": message["max_bytes"]}
-        return self._help(message, lambda: zone_files.get(folder, os.dup(fds[0]), **most))
+        return self._help(message, lambda: files.get(folder, os.dup(fds[0]), **most))
+
+    def _do_get_one(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
+        folder, path, most = folder_path(message["folder"]), message["path"], message["max_bytes"]
+        return self._help(
+            message, lambda: files.get_one(folder, path, os.dup(fds[0]), max_bytes=most)
+        )
 
     def _do_import(self, message: Message, _fds: list[int]) -> tuple[None, list[int]]:
         self._nobody_writes({message["folder"]})
         owner = self._root.owner(message["owner"])
         target = folder_path(message["folder"])
         source = HOST + message["source"]
-        return self._help(message, lambda: zone_files.import_tree(source, target, owner))
+        return self._help(message, lambda: files.import_tree(source, target, owner))
 
     def _do_export(self, message: Message, _fds: list[int]) -> tuple[None, list[int]]:
         self._nobody_writes(None)
         target = HOST + message["destination"]
         most = self._root.state_bytes
-        return self._help(message, lambda: zone_files.export_tree(FILES, target, most))
+        return self._help(message, lambda: files.export_tree(FILES, target, most))
 
     def _do_close(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
         raise _Over
@@ -381,14 +391,14 @@ class ZoneAgent:
         paused, self._paused = self._paused, []
         for fd, take in paused:
             self._watch(fd, take)
-        parent_of = zone_watch.parents()
+        parent_of = watch.parents()
         for box in self._boxes.values():
             for output in box.outputs:
                 if not output.closed:
                     output.tick()
-            pids = zone_watch.below(box.pid, parent_of)
+            pids = watch.below(box.pid, parent_of)
             limit = box.limits["memory_bytes"]
-            if box.out_of_memory() or zone_watch.exceeds_memory(pids, limit):
+            if box.out_of_memory() or watch.exceeds_memory(pids, limit):
                 box.killed_by_limit = True
                 box.kill()
 

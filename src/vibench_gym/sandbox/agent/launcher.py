@@ -13,7 +13,7 @@ import os
 import socket
 import sys
 
-from vibench_gym.sandbox.zone_protocol import Decoder, ProtocolBroken, send
+from vibench_gym.sandbox.agent.protocol import Decoder, ProtocolBroken, send
 
 _HANDED_OVER = range(5)
 _GONE = 125

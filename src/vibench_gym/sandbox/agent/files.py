@@ -13,8 +13,8 @@ import errno
 import os
 import stat
 
-from vibench_gym.sandbox import mounts
-from vibench_gym.sandbox.zone_protocol import pack_file, unpack_files
+from vibench_gym.sandbox.agent import mounts
+from vibench_gym.sandbox.agent.protocol import pack_file, unpack_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_DEPTH = 64
+_BLOCK = 1024 * 1024
 _MAX_ENTRIES = 100_000
 
 
@@ -93,7 +94,7 @@ def tree_bytes(folder: str, most: int) -> int:
     return total
 
 
-def put(folder: str, payload: int, owner: tuple[int, int] | None) -> None:
+def put(folder: str, payload: int, owner: tuple[int, int] | None, mode: int) -> None:
     """Write the files of a bulk payload below a folder; what is in the way is replaced.
 
     Raises:
@@ -103,14 +104,19 @@ def put(folder: str, payload: int, owner: tuple[int, int] | None) -> None:
         data = file.read()
     root = os.open(folder, _FOLDER)
     for path, content in unpack_files(data):
-        parts = [part for part in path.split("/") if part]
-        if not parts or any(part in (".", "..") for part in parts) or len(parts) > _MAX_DEPTH:
-            raise OSError(errno.EINVAL, f"not a path below the folder: {path!r}")
+        parts = _parts(path)
         handle = os.dup(root)
         for part in parts[:-1]:
             handle = _enter(handle, part, owner)
-        _write(handle, parts[-1], content, owner)
+        _write(handle, parts[-1], content, owner, mode)
         os.close(handle)
+
+
+def _parts(path: str) -> list[str]:
+    parts = [part for part in path.split("/") if part]
+    if not parts or any(part in (".", "..") for part in parts) or len(parts) > _MAX_DEPTH:
+        raise OSError(errno.EINVAL, f"not a path below the folder: {path!r}")
+    return parts
 
 
 def _enter(handle: int, name: str, owner: tuple[int, int] | None) -> int:
@@ -126,7 +132,9 @@ def _enter(handle: int, name: str, owner: tuple[int, int] | None) -> int:
     return below
 
 
-def _write(handle: int, name: str, content: bytes, owner: tuple[int, int] | None) -> None:
+def _write(
+    handle: int, name: str, content: bytes, owner: tuple[int, int] | None, mode: int
+) -> None:
     _unlink(handle, name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(name, flags, 0o644, dir_fd=handle)
@@ -134,6 +142,7 @@ def _write(handle: int, name: str, content: bytes, owner: tuple[int, int] | None
         file.write(content)
         if owner is not None:
             os.fchown(fd, *owner)
+        os.fchmod(fd, mode)
 
 
 def _unlink(handle: int, name: str) -> None:
@@ -160,6 +169,29 @@ def get(folder: str, target: int, *, max_files: int, max_bytes: int) -> None:
             if files > max_files or total > max_bytes:
                 raise OSError(errno.EFBIG, f"more than {max_files} files or {max_bytes} bytes")
             out.write(pack_file(path, content))
+
+
+def get_one(folder: str, path: str, target: int, *, max_bytes: int) -> None:
+    """Copy one regular file below a folder into `target`.
+
+    Raises:
+        OSError: there is no such regular file (ENOENT), or it is larger than that (EFBIG).
+    """
+    handle = os.open(folder, _FOLDER)
+    *folders, name = _parts(path)
+    for part in folders:
+        below = os.open(part, _FOLDER, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    fd = _open_plain(handle, name)
+    if fd is None or stat.S_ISDIR(os.fstat(fd).st_mode):
+        raise FileNotFoundError(errno.ENOENT, f"no regular file {path!r}")
+    with os.fdopen(fd, "rb") as file, os.fdopen(target, "wb") as out:
+        while data := file.read(_BLOCK):
+            max_bytes -= len(data)
+            if max_bytes < 0:
+                raise OSError(errno.EFBIG, f"{path!r} is too large")
+            out.write(data)
 
 
 def _regular_files(folder: str) -> Iterator[tuple[str, int]]:

@@ -15,16 +15,16 @@ import os
 import resource
 import signal
 
-from vibench_gym.sandbox.bounded_log import BoundedLog
-from vibench_gym.sandbox.bwrap_arguments import bwrap_arguments
-from vibench_gym.sandbox.cgroup import BoxGroup
+from vibench_gym.sandbox.agent.bounded_log import BoundedLog
+from vibench_gym.sandbox.agent.bwrap_arguments import bwrap_arguments
+from vibench_gym.sandbox.agent.cgroup import BoxGroup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from vibench_gym.sandbox.zone_root import ZoneRoot
+    from vibench_gym.sandbox.agent.root import ZoneRoot
 
 _FIRST_SPARE_FD = 64
 _PRIVATE_FD = 10
@@ -92,7 +92,7 @@ class BoxProcess:
         self,
         name: str,
         spec: Mapping[str, Any],
-        fds: Sequence[int],
+        fds: Sequence[int | None],
         *,
         root: ZoneRoot,
         groups: Mapping[str, str],
@@ -134,12 +134,12 @@ class BoxProcess:
         memory = self.limits["memory_bytes"] + root.state_bytes
         return BoxGroup(groups, self.name, memory=memory, processes=self.limits["processes"])
 
-    def _standard(self, fds: Sequence[int]) -> list[int | None]:
+    def _standard(self, fds: Sequence[int | None]) -> list[int | None]:
         """Descriptors 0, 1, 2 and on; with `logs`, outputs 1 and 2 go through us into files."""
         if not self.spec["logs"]:
             return list(fds)
         limit = self.limits["output_bytes"]
-        self.outputs = [Output(fd, limit) for fd in fds[1:]]
+        self.outputs = [Output(fd, limit) for fd in fds[1:] if fd is not None]
         writers = [output.writer for output in self.outputs]
         return [fds[0], writers[0], writers[-1]]
 

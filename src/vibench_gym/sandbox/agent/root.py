@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 
-from vibench_gym.sandbox import mounts
-from vibench_gym.sandbox.zone_files import copy_tree
+from vibench_gym.sandbox.agent import mounts
+from vibench_gym.sandbox.agent.files import copy_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
