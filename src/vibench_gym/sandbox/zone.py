@@ -152,12 +152,11 @@ class Zone:
             SandboxUnavailable: it could not be started.
             OSError: the log cannot be opened.
         """
-        if spec.log_path is None:
-            log = os.memfd_create("log", os.MFD_CLOEXEC)
-        else:
-            log = os.open(spec.log_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        with open(os.devnull, "rb") as nothing:
-            return await self._spawn(spec, nothing.fileno(), [log])
+        nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return await self._spawn(spec, nothing, [_open_log(spec.log_path)])
+        finally:
+            os.close(nothing)
 
     async def _spawn(self, spec: BoxSpec, stdin: int, logs: list[int]) -> Box:
         name = f"box-{next(self._numbers)}"
@@ -313,7 +312,7 @@ class Zone:
         """
         with _limits_named():
             await self._client.request(
-                "import", source=str(source.resolve()), folder=folder, owner=owner
+                "import", source=_resolved(source), folder=folder, owner=owner
             )
 
     async def export_state(self, destination: Path) -> None:
@@ -325,9 +324,8 @@ class Zone:
             StateLimitReached: they are larger than `state_bytes`.
             SandboxUnavailable: they could not be copied.
         """
-        destination.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _limits_named():
-            await self._client.request("export", destination=str(destination.resolve()))
+            await self._client.request("export", destination=_made(destination))
 
     async def usage(self) -> ZoneUsage:
         """Memory and processes of all boxes, and space used in the zone's state.
@@ -410,6 +408,21 @@ def _input(data: bytes) -> int:
         return os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         os.close(fd)
+
+
+def _open_log(path: Path | None) -> int:
+    if path is None:
+        return os.memfd_create("log", os.MFD_CLOEXEC)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _resolved(path: Path) -> str:
+    return str(path.resolve())
+
+
+def _made(folder: Path) -> str:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _resolved(folder)
 
 
 def _text(fd: int, limit: int) -> str:

@@ -164,14 +164,13 @@ class BoxProcess:
                 os.setgroups([])
                 os.setresgid(gid, gid, gid)
                 os.setresuid(uid, uid, uid)
-            if os.geteuid() == 0:
-                raise PermissionError("bubblewrap never runs as root")
+            _refuse_root()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             _arrange(standard, private)
-            os.execve(argv[0], argv, {})
-        except BaseException as error:  # noqa: BLE001  the child may only end in _exit
+            os.execve(argv[0], argv, {})  # noqa: S606 (a fixed program, no shell wanted)
+        except BaseException as error:  # noqa: BLE001 (the child may only end in _exit)
             os.write(status, json.dumps({"error": repr(error)}).encode() + b"\n")
         finally:
             os._exit(127)
@@ -275,6 +274,11 @@ def send_signal(pid: int, number: int) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         return
+
+
+def _refuse_root() -> None:
+    if os.geteuid() == 0:
+        raise PermissionError("bubblewrap never runs as root")
 
 
 def _limit_processes(pid: int, most: int, owner: tuple[int, int] | None) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _SMALL = str(64 * 1024 * 1024)
 _SHM = str(512 * 1024 * 1024)
+_TMP = "/tmp"  # noqa: S108 (in the box)
+_VAR_TMP = "/var/tmp"  # noqa: S108 (in the box)
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 (in the box)
 _DEFAULT_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 
 
@@ -70,15 +73,15 @@ def _system() -> list[str]:
 
 
 def _memory_folders(spec: Mapping[str, Any], home: str, targets: set[str]) -> list[str]:
-    options = ["--dev", "/dev", "--perms", "1777", "--size", _SHM, "--tmpfs", "/dev/shm"]
+    options = ["--dev", "/dev", "--perms", "1777", "--size", _SHM, "--tmpfs", _SHARED_MEMORY]
     options += ["--remount-ro", "/dev", "--dir", "/run"]
-    options += ["--perms", "1777", "--size", _SMALL, "--tmpfs", "/var/tmp"]
+    options += ["--perms", "1777", "--size", _SMALL, "--tmpfs", _VAR_TMP]
     size = str(spec["limits"]["tmp_bytes"])
-    if "/tmp" not in targets:
+    if _TMP not in targets:
         if spec["user"] == "app":
-            options += ["--bind", folder_path("tmp"), "/tmp"]
+            options += ["--bind", folder_path("tmp"), _TMP]
         else:
-            options += ["--perms", "1777", "--size", size, "--tmpfs", "/tmp"]
+            options += ["--perms", "1777", "--size", size, "--tmpfs", _TMP]
     if home not in targets:
         options += ["--perms", "0700", "--size", size, "--tmpfs", home]
     return options

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Control groups for boxes, where this process may make any: version 1 as root, version 2 delegated.
+"""Control groups for boxes where we may make any: version 1 as root, version 2 delegated.
 
 Without them the rlimits and the agent's watchdog stand alone. Directories outlive processes, so
 the janitor knows each zone's. Standard library only: the zone agent imports this.
@@ -79,7 +79,7 @@ class BoxGroup:
 
     def remove(self) -> bool:
         """Remove the folders; False while the kernel still holds one."""
-        return all([_rmdir(folder) for folder in self._folders])
+        return not [folder for folder in self._folders if not _rmdir(folder)]
 
 
 def enable_controllers(base: Mapping[str, str], zone: str) -> dict[str, str]:
@@ -90,7 +90,7 @@ def enable_controllers(base: Mapping[str, str], zone: str) -> dict[str, str]:
     """
     folders = {controller: f"{place}/{zone}" for controller, place in base.items()}
     for folder in set(folders.values()):
-        os.makedirs(folder, exist_ok=True)
+        _make(folder)
     if len(set(folders.values())) == 1:
         for folder in (base["memory"], folders["memory"]):
             _write(f"{folder}/cgroup.subtree_control", "+memory +pids")
@@ -98,7 +98,7 @@ def enable_controllers(base: Mapping[str, str], zone: str) -> dict[str, str]:
 
 
 def remove_zone(folders: list[str], timeout_s: float = 2.0) -> bool:
-    """Remove zones' folders with the boxes below; False if the kernel still holds one in the end."""
+    """Remove zones' folders with the boxes below; False if the kernel still holds one."""
     deadline = time.monotonic() + timeout_s
     while True:
         left = False
@@ -107,8 +107,20 @@ def remove_zone(folders: list[str], timeout_s: float = 2.0) -> bool:
                 _rmdir(f"{folder}/{name}")
             left = not _rmdir(folder) or left
         if not left or time.monotonic() > deadline:
+            for folder in folders:
+                _rmdir(os.path.dirname(folder))
             return not left
         time.sleep(0.02)
+
+
+def _make(folder: str) -> None:
+    """Make a zone's folder although another zone's end may remove the parent meanwhile."""
+    for _ in range(100):
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except FileNotFoundError:
+            continue
+        return
 
 
 def _children(folder: str) -> list[str]:

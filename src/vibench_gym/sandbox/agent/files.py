@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_DEPTH = 64
 _BLOCK = 1024 * 1024
+_MAX_WAITING = 1000
 _MAX_ENTRIES = 100_000
 
 
@@ -37,7 +38,7 @@ def run_tool(*argv: str) -> None:
         try:
             if os.geteuid() != 0:
                 mounts.capabilities_survive_exec()
-            os.execve(argv[0], list(argv), {"LC_ALL": "C"})
+            os.execve(argv[0], list(argv), {"LC_ALL": "C"})  # noqa: S606 (no shell wanted)
         finally:
             os._exit(127)
     _, status = os.waitpid(pid, 0)
@@ -208,7 +209,7 @@ def _regular_files(folder: str) -> Iterator[tuple[str, int]]:
                 continue
             if not stat.S_ISDIR(os.fstat(fd).st_mode):
                 yield prefix + name, fd
-            elif prefix.count("/") < _MAX_DEPTH and len(waiting) < 1000:
+            elif prefix.count("/") < _MAX_DEPTH and len(waiting) < _MAX_WAITING:
                 waiting.append((f"{prefix}{name}/", fd))
             else:
                 os.close(fd)

@@ -42,7 +42,7 @@ def _check(result: int, what: str) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:
-    """mount(2).
+    """The system call of that name.
 
     Raises:
         OSError: the kernel refused.
@@ -89,7 +89,7 @@ def overlay(lower: str, upper: str, work: str, target: str, *, userns: bool) -> 
 
 
 def pivot_root(new_root: str, put_old: str) -> None:
-    """pivot_root(2).
+    """The system call of that name.
 
     Raises:
         OSError: the kernel refused.

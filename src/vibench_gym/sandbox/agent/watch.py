@@ -73,7 +73,7 @@ def listening_ports() -> list[int]:
     for table in ("tcp", "tcp6"):
         for line in _read(f"/proc/net/{table}", _MAX_TABLE).splitlines()[1:]:
             fields = line.split()
-            if len(fields) > 3 and fields[3] == _LISTEN:
+            if fields[3:4] == [_LISTEN]:
                 ports.add(int(fields[1].rpartition(":")[2], 16))
     return sorted(ports)
 

@@ -24,6 +24,7 @@ from vibench_gym.sandbox.agent import cgroup, files, mounts, watch
 from vibench_gym.sandbox.agent.boxes import BoxProcess, Output, send_signal
 from vibench_gym.sandbox.agent.protocol import Decoder, ProtocolBroken, close_all, send
 from vibench_gym.sandbox.agent.root import FILES, HOST, STATE, ZoneRoot, folder_path
+from vibench_gym.sandbox.agent.seccomp import box_filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,8 +62,7 @@ class ZoneAgent:
         self._started = 0
         base = {name: HOST + place for name, place in config["groups"].items()}
         self._zone_groups = cgroup.enable_controllers(base, config["name"]) if base else {}
-        seccomp = config.get("seccomp")
-        self._seccomp = bytes.fromhex(seccomp) if seccomp else None
+        self._seccomp = box_filter()
 
     def serve(self, listener: socket.socket) -> None:
         """Serve until the grader closes the zone or goes away.

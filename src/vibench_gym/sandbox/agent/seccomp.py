@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""A seccomp filter for boxes of apps and databases: system calls that none of them needs.
+
+They have no capabilities and no user namespaces, so most of these are refused anyway; the filter
+is for the kernel's own mistakes behind them. A refused call returns EPERM (ENOSYS for clone3,
+whose flags a filter cannot see: C libraries then use clone). The program is classic BPF.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+
+_LOAD, _JUMP_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x45, 0x06
+_JUMP_GREATER_EQUAL = 0x35
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+_X32_BIT = 0x40000000
+_CLONE_NAMESPACES = 0x7E020000
+"""NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
+
+_MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+"""Audit architecture, and the column in the table."""
+
+_REFUSED = {
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
+    "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
+    "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433),
+    "mount_setattr": (442, 442), "open_tree_attr": (467, 467),
+    "unshare": (272, 97), "setns": (308, 268),
+    "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
+    "kexec_load": (246, 104), "kexec_file_load": (320, 294),
+    "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106),
+    "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "acct": (163, 89),
+    "quotactl": (179, 60), "syslog": (103, 116), "settimeofday": (164, 170),
+    "clock_settime": (227, 112), "clock_adjtime": (305, 266), "adjtimex": (159, 171),
+    "open_by_handle_at": (304, 265), "name_to_handle_at": (303, 264), "lookup_dcookie": (212, 18),
+    "fanotify_init": (300, 262), "vhangup": (153, 58), "nfsservctl": (180, 42),
+    "move_pages": (279, 239), "migrate_pages": (256, 238), "mbind": (237, 235),
+    "process_madvise": (440, 440), "kcmp": (312, 272),
+}  # fmt: skip
+_CLONE = (56, 220)
+_CLONE3 = (435, 435)
+
+
+def box_filter() -> bytes | None:
+    """The filter for this machine; None where its system calls are not known to us."""
+    machine = _MACHINES.get(platform.machine())
+    if machine is None:
+        return None
+    architecture, column = machine
+    refused = sorted(numbers[column] for numbers in _REFUSED.values())
+    clone, clone3 = _CLONE[column], _CLONE3[column]
+    program = [
+        _step(_LOAD, _ARCHITECTURE),
+        _step(_JUMP_EQUAL, architecture, 1, 0),
+        _step(_RETURN, _KILL),
+        _step(_LOAD, _NUMBER),
+        # x86-64's second table of system calls is not looked at, so it is closed.
+        _step(_JUMP_GREATER_EQUAL, _X32_BIT, 0, 1),
+        _step(_RETURN, _ERRNO | errno.ENOSYS),
+        _step(_JUMP_EQUAL, clone3, 0, 1),
+        _step(_RETURN, _ERRNO | errno.ENOSYS),
+    ]
+    for number in refused:
+        program += [_step(_JUMP_EQUAL, number, 0, 1), _step(_RETURN, _ERRNO | errno.EPERM)]
+    program += [
+        _step(_JUMP_EQUAL, clone, 0, 3),
+        _step(_LOAD, _FIRST_ARGUMENT),
+        _step(_JUMP_SET, _CLONE_NAMESPACES, 0, 1),
+        _step(_RETURN, _ERRNO | errno.EPERM),
+        _step(_RETURN, _ALLOW),
+    ]
+    return b"".join(program)
+
+
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
