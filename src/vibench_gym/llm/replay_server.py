@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import json
 import socket
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,11 +25,11 @@ from starlette.routing import Route
 from vibench_gym.core.config import ModelConfig
 from vibench_gym.core.errors import CassetteMiss, ConfigError
 from vibench_gym.llm import replay_chat, replay_responses
-from vibench_gym.llm.base import Completion, Message, Usage
-from vibench_gym.llm.cassette import Cassette, Request
+from vibench_gym.llm.cassette import Cassette
 from vibench_gym.llm.openai import CASSETTE_MISS
 from vibench_gym.llm.recording import Recorder, Recording, UpstreamFailed
-from vibench_gym.llm.script import DONE_TEXT, Script, load_script, next_call
+from vibench_gym.llm.replay_script import play
+from vibench_gym.llm.script import Script, load_script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -38,12 +37,13 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request as HttpRequest
 
+    from vibench_gym.llm.base import Completion
+    from vibench_gym.llm.cassette import Request
     from vibench_gym.llm.recording import Api
 
 MAX_REQUEST_BYTES = 128 * 1024 * 1024
 _START_TIMEOUT_S = 10.0
 _STOP_TIMEOUT_S = 5.0
-_CHARS_PER_TOKEN = 4
 
 
 class _Refused(Exception):
@@ -256,36 +256,6 @@ class ReplayServer:
         except UpstreamFailed as failed:
             raise _Refused(failed.status, "upstream_failed", str(failed)) from failed
         raise _Refused(404, CASSETTE_MISS, f"no script or cassette for {request.model!r}")
-
-
-def play(script: Script, request: Request) -> Completion:
-    """The script's next turn, with made-up but plausible and repeatable token counts.
-
-    Raises:
-        CassetteMiss: the conversation does not follow the script.
-    """
-    call = next_call(script, request.messages)
-    if call is None:
-        message, finish, said = Message("assistant", DONE_TEXT), "stop", DONE_TEXT
-    else:
-        message = Message("assistant", tool_calls=(call,))
-        finish, said = "tool_calls", call.name + call.raw_arguments
-    sizes = [_size(turn) for turn in request.messages]
-    asked = sum(sizes) + len(json.dumps(request.tools))
-    # As with a prompt cache: everything before the last exchange has been seen.
-    cached = asked - sum(sizes[-2:]) if call is not None and len(sizes) > 2 else 0  # noqa: PLR2004
-    usage = Usage(_tokens(asked), _tokens(len(said)), _tokens(cached) if cached > 0 else 0)
-    return replace(Completion(message, finish, usage), needs_history=True)
-
-
-def _size(message: Message) -> int:
-    return len(message.text) + sum(
-        len(call.name) + len(call.raw_arguments) for call in message.tool_calls
-    )
-
-
-def _tokens(chars: int) -> int:
-    return max(1, chars // _CHARS_PER_TOKEN)
 
 
 def _answer_id(request: Request) -> str:

@@ -17,81 +17,28 @@ import yaml
 
 from vibench_gym.core.errors import Problem, TaskInvalid
 from vibench_gym.core.fatality import is_non_fatal
+from vibench_gym.llm.script_items import (
+    Action,
+    Capture,
+    CheckItem,
+    Item,
+    Looks,
+    Script,
+    ScriptStep,
+    When,
+    always_checks,
+    judges_first,
+)
 from vibench_gym.llm.script_tools import LOCATED, ROLE_TOOLS, SHELL_TOOLS, STRING_PARAMETERS
 from vibench_gym.llm.snapshot import Locator, LocatorSyntax
 from vibench_gym.llm.template import placeholders, unknown_placeholders
+from vibench_gym.llm.yaml_reader import YamlReader, compose
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_SCRIPT_BYTES = 1024 * 1024
 MAX_DEPTH = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Looks:
-    """Patterns that the last observation must and must not match."""
-
-    see: tuple[str, ...] = ()
-    not_see: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One tool call; `locators` are arguments that name an element of the last snapshot."""
-
-    tool: str
-    arguments: Mapping[str, Any]
-    locators: Mapping[str, Locator]
-    non_fatal: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CheckItem:
-    """A verdict from the last observation; in a seeding script (`expect`) it ends the seeding."""
-
-    text: str
-    looks: Looks
-    non_fatal: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class When:
-    """A branch on what the last observation shows."""
-
-    looks: Looks
-    then: tuple[Item, ...]
-    otherwise: tuple[Item, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Capture:
-    """Keeps group 1 of a pattern as `${name}`; no match is a failed check."""
-
-    name: str
-    pattern: str
-    non_fatal: str | None = None
-
-
-type Item = Action | CheckItem | When | Capture
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptStep:
-    """The items of one plan step."""
-
-    name: str
-    items: tuple[Item, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A loaded script."""
-
-    role: Literal["qa", "seed"]
-    steps: tuple[ScriptStep, ...]
-    source: str = "<script>"
-
 
 type PlanSteps = Sequence[str] | Mapping[str, str]
 """Names of a plan's steps in order; as a mapping with their prose, quotes are checked as well."""
@@ -122,18 +69,7 @@ def parse_script(
         TaskInvalid: the text breaks the format; names every problem.
     """
     reader = _Reader(source)
-    try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise TaskInvalid([Problem(source, _line(event), "aliases are refused")])
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark is not None else 1
-        what = getattr(error, "problem", None) or "not YAML"
-        raise TaskInvalid([Problem(source, line, f"not valid YAML: {what}")]) from error
-    except RecursionError as error:
-        raise TaskInvalid([Problem(source, 1, "nested too deeply")]) from error
+    root = compose(text, source)
     if isinstance(plan_steps, Mapping):
         reader.prose = plan_steps
     script = reader.script(root, None if plan_steps is None else list(plan_steps))
@@ -143,18 +79,13 @@ def parse_script(
 
 
 @dataclass
-class _Reader:
-    """Walks YAML nodes, which know their lines, and gathers problems instead of stopping."""
+class _Reader(YamlReader):
+    """Reads a script's nodes."""
 
-    source: str
-    problems: list[Problem] = field(default_factory=list)
     role: Literal["qa", "seed"] = "qa"
     captured: set[str] = field(default_factory=set)
     prose: Mapping[str, str] = field(default_factory=dict)
     step_name: str = ""
-
-    def problem(self, node: yaml.Node, message: str) -> None:
-        self.problems.append(Problem(self.source, _line(node), message))
 
     def script(self, root: yaml.Node | None, plan_steps: Sequence[str] | None) -> Script:
         if root is None:
@@ -204,9 +135,9 @@ class _Reader:
         name = self.text(entries["name"]) if "name" in entries else ""
         self.step_name = name
         items = self.items(entries["script"], 0) if "script" in entries else ()
-        if self.role == "qa" and items and not _always_checks(items):
+        if self.role == "qa" and items and not always_checks(items):
             self.problem(node, f"step {name!r} can end without a check: a verdict needs a look")
-        if self.role == "qa" and _judges_first(items, acted=False)[0]:
+        if self.role == "qa" and judges_first(items):
             self.problem(
                 node,
                 f"step {name!r} can judge before it acts: begin with an action, or snapshot: {{}}",
@@ -394,83 +325,9 @@ class _Reader:
             return node.value  # an unquoted date stays what was written
         return value
 
-    def text(self, node: yaml.Node) -> str:
-        if not isinstance(node, yaml.ScalarNode):
-            self.problem(node, "a text is expected here")
-            return ""
-        return str(node.value)
-
-    def sequence(self, node: yaml.Node, what: str) -> list[yaml.Node]:
-        if not isinstance(node, yaml.SequenceNode):
-            self.problem(node, f"{what}: a list is expected here")
-            return []
-        return list(node.value)
-
-    def mapping(
-        self,
-        node: yaml.Node,
-        what: str,
-        *,
-        required: tuple[str, ...] = (),
-        allow_empty: bool = False,
-    ) -> dict[str, yaml.Node]:
-        if allow_empty and isinstance(node, yaml.ScalarNode) and node.value in {"", "null", "~"}:
-            return {}
-        if not isinstance(node, yaml.MappingNode):
-            self.problem(node, f"{what}: `key: value` pairs are expected here")
-            return {}
-        entries: dict[str, yaml.Node] = {}
-        for key_node, value_node in node.value:
-            key = str(key_node.value)
-            if key in entries:
-                self.problem(key_node, f"{key!r} is repeated")
-            entries[key] = value_node
-        for key in required:
-            if key not in entries:
-                self.problem(node, f"{what} needs {key!r}")
-        return entries
-
-    def only(self, entries: Mapping[str, yaml.Node], allowed: tuple[str, ...]) -> None:
-        for key, node in entries.items():
-            if key not in allowed:
-                self.problem(node, f"{key!r} does not belong here; allowed: {', '.join(allowed)}")
-
 
 def _compile(pattern: str) -> re.Pattern[str] | None:
     try:
         return re.compile(placeholders(pattern, lambda _: "x"), re.MULTILINE)
     except re.error:
         return None
-
-
-def _always_checks(items: Sequence[Item]) -> bool:
-    """Whether every way through the items meets a check."""
-    return any(
-        isinstance(item, CheckItem)
-        or (isinstance(item, When) and _always_checks(item.then) and _always_checks(item.otherwise))
-        for item in items
-    )
-
-
-def _judges_first(items: Sequence[Item], *, acted: bool) -> tuple[bool, bool]:
-    """Whether some way meets a check before any action; and whether all ways have acted."""
-    for item in items:
-        match item:
-            case Action():
-                acted = True
-            case CheckItem() if not acted:
-                return True, acted
-            case When():
-                first, then_acted = _judges_first(item.then, acted=acted)
-                second, else_acted = _judges_first(item.otherwise, acted=acted)
-                if first or second:
-                    return True, acted
-                acted = then_acted and else_acted
-            case _:
-                pass
-    return False, acted
-
-
-def _line(marked: yaml.Node | yaml.Event) -> int:
-    mark = marked.start_mark
-    return 1 if mark is None else mark.line + 1
