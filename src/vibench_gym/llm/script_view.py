@@ -135,7 +135,6 @@ class View:
 
     def _locate(self, locator: Locator) -> Found:
         def fill(text: str | None) -> str | None:
-        """The text with dates and captured values."""
             return None if text is None else self.fill(text)
 
         near = locator.near
