@@ -21,7 +21,11 @@ _MARK = re.compile(
 )
 _FATAL = re.compile(r"[(\[]\s*fatal\s*[)\]]", re.IGNORECASE)
 _LEADING_MARK = re.compile(rf"(?:{_BULLET.pattern})?(?:{_MARK.pattern})", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.!?;])[)\]\"'”]*\s+(?!\(non-?fatal)", re.IGNORECASE)
+_TRAILING_MARK = re.compile(rf"{_MARK.pattern}:?$", re.IGNORECASE)
+# After a full stop the mark belongs to the sentence before it, after a semicolon to the next.
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])[)\]\"'”]*\s+(?:\(non-?fatal\)\s*)?|(?<=;)\s+", re.IGNORECASE
+)
 
 _LITERAL = re.compile(r"`[^`]{0,200}`|\"[^\"]{0,200}\"|“[^”]{0,200}”")
 _REFUSAL = re.compile(
@@ -166,7 +170,7 @@ def _heads(text: str, *, bullet: bool) -> bool:
     """Whether a passage marks what is listed below it."""
     if _FATAL.search(text):
         return False
-    if bullet and _leads_with_mark(text):
+    if bullet and (_leads_with_mark(text) or _TRAILING_MARK.search(text)):
         return True
     if not text.endswith(":"):
         return False
@@ -193,10 +197,17 @@ def _blocks(prose: str) -> list[tuple[str, int, bool]]:
             joinable = False
             continue
         bullet = _BULLET.match(text) is not None
-        if joinable and not bullet and not blocks[-1][0].endswith(_ENDS):
+        indent = len(line) - len(line.lstrip())
+        if joinable and not bullet and _continues(blocks[-1], indent):
             previous, indent, was_bullet = blocks[-1]
             blocks[-1] = (f"{previous} {text}", indent, was_bullet)
         else:
-            blocks.append((text, len(line) - len(line.lstrip()), bullet))
+            blocks.append((text, indent, bullet))
         joinable = True
     return blocks
+
+
+def _continues(block: tuple[str, int, bool], indent: int) -> bool:
+    """Whether a line goes on with a passage: list items indent their wrapped lines."""
+    text, block_indent, bullet = block
+    return not text.endswith(_ENDS) and (not bullet or indent > block_indent)

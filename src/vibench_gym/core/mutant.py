@@ -13,7 +13,6 @@ after: {test2: test_checkout}   # other plans that notice it, and where (optiona
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -23,6 +22,8 @@ from vibench_gym.core.task_files import TaskFiles
 from vibench_gym.core.yaml_file import read_yaml_mapping
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vibench_gym.core.task import Task
 
 
