@@ -55,7 +55,7 @@ if [ "$(cat .venv/.setup-stamp 2>/dev/null)" != "$wanted" ]; then
   echo "$wanted" > .venv/.setup-stamp
 fi
 
-if ! .venv/bin/vibench-gym doctor --only chromium --quiet; then
+if ! .venv/bin/vibench-gym doctor --only Chromium --quiet; then
   say "installing Chromium and fonts"
   apt_install chromium fonts-noto-color-emoji fonts-liberation || .venv/bin/playwright install chromium ||
     fail "Chromium is missing: install the system package 'chromium' (with 'fonts-noto-color-emoji') and run make setup again"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.task import Task
 
 DEMO_TASK = "pantry"
-DEMO_MUTANT = "loses-expiry"
+DEMO_MUTANT = "delete_does_nothing"
 
 # What a builder forgets most often: the start script names a file that is not there.
 BROKEN_START = "#!/usr/bin/env bash\nexec python server_main.py\n"
@@ -61,7 +61,7 @@ def demo_apps(task: Task, work: Path) -> dict[str, Path]:
     if DEMO_MUTANT not in mutants:
         raise ConfigError(f"task {task.name!r} ships no mutant {DEMO_MUTANT!r}")
     mutant, broken, empty = work / "mutant", work / "broken", work / "empty"
-    apply_mutant(mutants[DEMO_MUTANT], task.reference, mutant)
+    apply_mutant(task, mutants[DEMO_MUTANT], mutant)
     shutil.copytree(task.reference, broken)
     (broken / "start-server.sh").write_text(BROKEN_START, encoding="utf-8")
     empty.mkdir()

@@ -4,17 +4,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.text import Text
 
 from vibench_gym.cli.console import OUT
 from vibench_gym.cli.wire import CheckOut, DoctorOut
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.sandbox import prerequisites
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from vibench_gym.sandbox.prerequisites import all_checks
 
 
 def run_doctor(*, only: str | None = None) -> DoctorOut:
@@ -23,38 +18,27 @@ def run_doctor(*, only: str | None = None) -> DoctorOut:
     Raises:
         ConfigError: there is no check of that name.
     """
-    checks = [
-        CheckOut(
-            name=check.name,
-            ok=check.ok,
-            required=check.required,
-            detail=check.detail,
-            fix=check.fix,
-        )
-        for check in _checks(only)
-    ]
-    return DoctorOut(
-        ok=all(check.ok or not check.required for check in checks), checks=tuple(checks)
+    found = all_checks()
+    if only is not None:
+        names = ", ".join(check.name for check in found)
+        found = [check for check in found if check.name.casefold() == only.casefold()]
+        if not found:
+            raise ConfigError(f"no check is called {only!r}; there are {names}")
+    checks = tuple(
+        CheckOut(name=check.name, ok=check.ok, detail=check.detail, fix=check.fix)
+        for check in found
     )
-
-
-def _checks(only: str | None) -> Iterable[prerequisites.Check]:
-    available = prerequisites.CHECKS
-    if only is None:
-        return [check() for check in available.values()]
-    if only not in available:
-        raise ConfigError(f"no check is called {only!r}; there are {', '.join(available)}")
-    return [available[only]()]
+    return DoctorOut(ok=all(check.ok for check in checks), checks=checks)
 
 
 def print_doctor(result: DoctorOut) -> None:
     """One line per check, the fix under what is missing."""
     for check in result.checks:
         mark, style = ("ok", "green") if check.ok else ("missing", "red")
-        if not check.ok and not check.required:
-            mark, style = "note", "yellow"
-        OUT.print(Text(f"{mark:>8}", style=style), Text(f"{check.name}: {check.detail}"))
+        line = Text(f"{mark:>8}", style=style).append(
+            f" {check.name}: {check.detail}", style="none"
+        )
+        OUT.print(line, soft_wrap=True)
         if not check.ok:
-            OUT.print(Text(f"          to fix it: {check.fix}"), soft_wrap=True)
-    OUT.print()
+            OUT.print(Text(f"         to fix it: {check.fix}"), soft_wrap=True)
     OUT.print("Everything needed is here." if result.ok else "Something is missing.")

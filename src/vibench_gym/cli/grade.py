@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from vibench_gym.browser.session import PlaywrightLauncher
 from vibench_gym.cli.wire import GradeOut, RolloutOut, rollout_out
-from vibench_gym.core.config import BrowserConfig, GraderConfig, ModelConfig, StackConfig
+from vibench_gym.core.config import GraderConfig, ModelConfig, StackConfig
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.rundir import RolloutDir, RunDir
 from vibench_gym.core.task import load_task
+from vibench_gym.grading.browsers import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
 from vibench_gym.grading.models import EndpointModels, ReplayModels
 from vibench_gym.report.html import write_report
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vibench_gym.cli.console import Progress
     from vibench_gym.core.task import Task
     from vibench_gym.grading.events import ProgressEvent
-    from vibench_gym.grading.models import ModelSource
+    from vibench_gym.grading.grader import ModelSource
 
 Egress = Literal["registries", "open", "none"]
 
@@ -61,7 +61,7 @@ async def run_grade(options: GradeOptions, out: Path | None, progress: Progress)
     task = _task(options)
     run = run_dir(out)
     async with AsyncExitStack() as cleanup:
-        models = await cleanup.enter_async_context(_models(options, task))
+        models = await _models(options, task, cleanup)
         rollout = await grade_one(
             task=task,
             app=options.artifact_path,
@@ -99,7 +99,7 @@ async def grade_one(
     grader = Grader(
         stacks=LocalStackBuilder(stack or StackConfig()),
         models=models,
-        browsers=PlaywrightLauncher(BrowserConfig()),
+        browsers=PlaywrightLauncher(),
         config=config or GraderConfig(),
     )
     directory = _resumable(run, task, label) if resume else None
@@ -153,11 +153,11 @@ def _task(options: GradeOptions) -> Task:
     return replace(task, plans=tuple(dict.fromkeys(known[name] for name in options.plans)))
 
 
-def _models(options: GradeOptions, task: Task) -> ReplayModels | EndpointModels:
+async def _models(options: GradeOptions, task: Task, cleanup: AsyncExitStack) -> ModelSource:
     if options.replay == (options.model is not None):
         raise ConfigError("choose the model: either --replay or --model NAME with --base-url URL")
     if options.model is None:
-        return ReplayModels(task)
+        return await cleanup.enter_async_context(ReplayModels(task))
     if options.base_url is None:
         raise ConfigError("--model needs --base-url, an OpenAI-compatible endpoint")
 
@@ -165,10 +165,11 @@ def _models(options: GradeOptions, task: Task) -> ReplayModels | EndpointModels:
         return ModelConfig(name=name, base_url=url, api_key_env=options.api_key_env)
 
     seeder = options.seeder_model
-    return EndpointModels(
+    endpoints = EndpointModels(
         qa=config(options.model, options.base_url),
         seeder=config(seeder, options.base_url) if seeder else None,
     )
+    return await cleanup.enter_async_context(endpoints)
 
 
 def _egress(value: str) -> Egress:

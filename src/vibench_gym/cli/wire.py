@@ -104,7 +104,6 @@ class CheckOut(Wire):
 
     name: str
     ok: bool
-    required: bool
     detail: str
     fix: str
 
