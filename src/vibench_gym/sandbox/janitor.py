@@ -52,9 +52,9 @@ def remove_tree(path: Path) -> bool:
 class WorkFolder:
     """A private folder that does not outlive the grader; remove it when done."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, parent: Path | None = None) -> None:
         token = secrets.token_hex(6)
-        self.path = Path(tempfile.gettempdir()).resolve() / f"{PREFIX}{name}-{token}"
+        self.path = (parent or Path(tempfile.gettempdir())).resolve() / f"{PREFIX}{name}-{token}"
         register(self.path, "tree")
         self.path.mkdir(mode=0o700)
 

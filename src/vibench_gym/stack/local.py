@@ -25,6 +25,7 @@ from vibench_gym.stack.local_stack import LocalStack
 from vibench_gym.stack.mirror import MIRROR_PORT, Mirror
 from vibench_gym.stack.postgres import Database, PostgresNotStarted
 from vibench_gym.stack.registries import find_registries
+from vibench_gym.stack.snapshots import snapshot_folder
 from vibench_gym.stack.templates import find_template
 from vibench_gym.stack.toolchain import find_toolchain
 from vibench_gym.stack.upstream import Upstream
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from vibench_gym.stack.toolchain import Toolchain
 
 TAIL_CHARS = 4000
+STATE = "state"
+"""The snapshot's folder in its work folder."""
 CLOSE_TIMEOUT_S = 60.0
 
 
@@ -99,15 +102,15 @@ class LocalStackBuilder:
         host = await self.find_host()
         boxes = AppBoxes(host.toolchain, self._config)
         uids = UidLease.acquire()
-        work = WorkFolder("snapshot")
-        snapshot = work.path / "state"
+        setup = _SetUp(host, boxes, uids)
         try:
-            setup = await _SetUp(host, boxes, uids, snapshot).run(app_dir, log_path)
+            report, work = await setup.run(app_dir, log_path)
         except BaseException:
-            await asyncio.shield(asyncio.to_thread(work.remove))
+            if setup.work is not None:
+                await asyncio.shield(asyncio.to_thread(setup.work.remove))
             uids.release()
             raise
-        return LocalPreparedApp(host, boxes, uids=uids, work=work, snapshot=snapshot, setup=setup)
+        return LocalPreparedApp(host, boxes, uids=uids, work=work, setup=report)
 
     async def _find_host(self) -> Host:
         config = self._config
@@ -135,14 +138,12 @@ class LocalPreparedApp:
         *,
         uids: UidLease,
         work: WorkFolder,
-        snapshot: Path,
         setup: SetupReport,
     ) -> None:
         self._host = host
         self._boxes = boxes
         self._uids = uids
         self._work = work
-        self._snapshot = snapshot
         self._setup = setup
 
     @property
@@ -153,7 +154,7 @@ class LocalPreparedApp:
     def stack(self, *, log_path: Path | None = None, seed: Seed | None = None) -> LocalStack:
         """A fresh stack; with `seed` it enters already seeded."""
         return LocalStack(
-            snapshot=self._snapshot,
+            snapshot=self._work.path / STATE,
             template=self._host.template,
             boxes=self._boxes,
             uids=self._uids,
@@ -178,7 +179,7 @@ class LocalPreparedApp:
 async def _scratch() -> AsyncIterator[Path]:
     folder = WorkFolder("control")
     try:
-        yield folder.path / "state"
+        yield folder.path / STATE
     finally:
         await asyncio.shield(asyncio.to_thread(folder.remove))
 
@@ -186,15 +187,16 @@ async def _scratch() -> AsyncIterator[Path]:
 class _SetUp:
     """One run of an app's set-up."""
 
-    def __init__(self, host: Host, boxes: AppBoxes, uids: UidLease, snapshot: Path) -> None:
+    def __init__(self, host: Host, boxes: AppBoxes, uids: UidLease) -> None:
         self._host = host
         self._boxes = boxes
         self._config = boxes.config
         self._uids = uids
-        self._snapshot = snapshot
         self._mirror: Mirror | None = None
+        self.work: WorkFolder | None = None
+        """Holds the snapshot, as soon as there is one."""
 
-    async def run(self, app_dir: Path, log_path: Path | None) -> SetupReport:
+    async def run(self, app_dir: Path, log_path: Path | None) -> tuple[SetupReport, WorkFolder]:
         for script in (SETUP_SCRIPT, START_SCRIPT):
             if not (app_dir / script).is_file():
                 raise AppSetupFailed(f"the app has no {script}")
@@ -208,12 +210,14 @@ class _SetUp:
             async with self._egress(zone):
                 report = await self._script(zone, log_path)
             await database.stop()
-            await self._export(zone)
-        return report
+            work = await self._export(zone)
+        return report, work
 
-    async def _export(self, zone: Zone) -> None:
+    async def _export(self, zone: Zone) -> WorkFolder:
+        size = (await zone.usage()).state_bytes
+        self.work = await asyncio.to_thread(snapshot_folder, size)
         try:
-            await zone.export_state(self._snapshot)
+            await zone.export_state(self.work.path / STATE)
         except StateLimitReached as error:
             raise AppSetupFailed(f"set-up left too much behind: {error}") from error
         except SandboxUnavailable as error:
@@ -222,6 +226,7 @@ class _SetUp:
                 await control.import_tree(self._host.template / "venv", "venv", "app")
                 await control.export_state(folder)
             raise AppSetupFailed(f"what set-up left cannot be copied: {error}") from error
+        return self.work
 
     def _new_zone(self, name: str) -> Zone:
         return Zone(snapshot=None, state_bytes=self._config.state_bytes, uids=self._uids, name=name)
