@@ -30,7 +30,7 @@ from vibench_gym.sandbox.archive_members import (
     too_large,
 )
 from vibench_gym.sandbox.archive_stream import open_stream
-from vibench_gym.sandbox.archive_tar import BLOCK, read_tar
+from vibench_gym.sandbox.archive_tar import BLOCK, is_tar_header, read_tar
 from vibench_gym.sandbox.archive_tree import FOLDER_FLAGS, TreeReader
 from vibench_gym.sandbox.archive_write import TreeWriter, clear_folder
 from vibench_gym.sandbox.archive_zip import read_zip
@@ -165,10 +165,11 @@ def _read_into(
         file.seek(0)
         if not magic:
             rejected("the archive is empty")
-        if magic.startswith(_ZIP):
+        plain = is_tar_header(magic)  # first: a member may be named like another format's magic
+        if not plain and magic.startswith(_ZIP):
             writer.write(read_zip(file, meter))
             return "zip", [], []
-        kind, stream = open_stream(file, magic, meter)
+        kind, stream = open_stream(file, b"" if plain else magic, meter)
         writer.write(read_tar(stream, meter))
         return kind, [], []
 
@@ -204,7 +205,9 @@ def _empty_folder(path: Path) -> Iterator[int]:
     path.mkdir(parents=True, exist_ok=True)
     root = os.open(path, FOLDER_FLAGS)
     try:
-        if next(os.scandir(root), None):
+        with os.scandir(root) as entries:
+            taken = next(entries, None) is not None
+        if taken:
             raise FileExistsError(f"{str(path)!r} is not empty")
         try:
             yield root
