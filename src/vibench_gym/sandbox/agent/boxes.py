@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _FIRST_SPARE_FD = 64
 _PRIVATE_FD = 10
 _READ = 65536
+_KILLED = 137
+_NOT_EXECUTED = 127
 _READ_PER_TICK = 4 * 1024 * 1024
 """Most that is taken from one output between two ticks: a box that prints without end waits."""
 
@@ -103,6 +105,7 @@ class BoxProcess:
         self.limits: Mapping[str, int] = spec["limits"]
         self.first_pid: int | None = None
         self.first_gone = False
+        self._let_run = False
         self.killed_by_limit = False
         self.ended_by_us = False
         self.exit_code: int | None = None
@@ -155,7 +158,8 @@ class BoxProcess:
                 for path in self._group.join_paths():
                     with open(path, "w") as file:
                         file.write("0")
-            _set_limits(self.limits)
+            _set_limit(resource.RLIMIT_CORE, 0)
+            _set_limit(resource.RLIMIT_FSIZE, self.limits["file_bytes"])
             if self._group is None and self.spec["user"] != "browser":
                 _set_limit(resource.RLIMIT_DATA, self.limits["memory_bytes"] * 5 // 4)
             os.setsid()
@@ -166,9 +170,11 @@ class BoxProcess:
                 os.setresuid(uid, uid, uid)
             _refuse_root()
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)  # Python ignores two of them
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             _arrange(standard, private)
+            _set_limit(resource.RLIMIT_NOFILE, self.limits["open_files"])
             os.execve(argv[0], argv, {})  # noqa: S606 (a fixed program, no shell wanted)
         except BaseException as error:  # noqa: BLE001 (the child may only end in _exit)
             os.write(status, json.dumps({"error": repr(error)}).encode() + b"\n")
@@ -204,6 +210,7 @@ class BoxProcess:
             if self.first_pid is not None:
                 _limit_processes(self.first_pid, most, self._owner)
             os.write(self._block, b"go")
+            self._let_run = True
         except OSError:
             self.kill()
         os.close(self._block)
@@ -219,13 +226,16 @@ class BoxProcess:
     def over(self) -> bool:
         """Whether everything in the box is dead.
 
-        A monitor that ended before it named a first process never made one.
+        A monitor that ended before it named a first process never made one. The first process is
+        reaped by the monitor or, if that ended before it, by us.
         """
         if self.wait_status is not None and self.first_pid is None:
             for _ in range(8):
                 if not self.read_status():
                     break
-        return self.wait_status is not None and (self.first_gone or self.first_pid is None)
+        if self.wait_status is None:
+            return False
+        return self.first_gone or self.first_pid is None or not _exists(self.first_pid)
 
     def kill(self) -> None:
         """End everything in the box at once."""
@@ -255,17 +265,21 @@ class BoxProcess:
             os.close(self._block)
         if self.out_of_memory():
             self.killed_by_limit = True
-        failed = self.exit_code is None and not self.ended_by_us and not self.killed_by_limit
+        ours = self.ended_by_us or self.killed_by_limit
         code = self.exit_code
         if code is None:
-            code = 137 if not failed else 1
+            # Built, but without an exit code: killed, or the command could not be executed.
+            code = _KILLED if ours or self._was_signalled() else _NOT_EXECUTED
         return {
             "event": "exit",
             "box": self.name,
             "code": code,
             "killed": self.killed_by_limit,
-            "failed": failed,
+            "failed": self.exit_code is None and not ours and not self._let_run,
         }
+
+    def _was_signalled(self) -> bool:
+        return self.wait_status is not None and os.WIFSIGNALED(self.wait_status)
 
 
 def send_signal(pid: int, number: int) -> None:
@@ -274,6 +288,14 @@ def send_signal(pid: int, number: int) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         return
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _refuse_root() -> None:
@@ -292,12 +314,6 @@ def _limit_processes(pid: int, most: int, owner: tuple[int, int] | None) -> None
     finally:
         os.setresuid(ours[0], -1, -1)
         os.setresgid(ours[1], -1, -1)
-
-
-def _set_limits(limits: Mapping[str, int]) -> None:
-    _set_limit(resource.RLIMIT_CORE, 0)
-    _set_limit(resource.RLIMIT_NOFILE, limits["open_files"])
-    _set_limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
 
 
 def _set_limit(kind: int, most: int) -> None:

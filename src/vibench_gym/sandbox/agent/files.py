@@ -165,9 +165,11 @@ def get(folder: str, target: int, *, max_files: int, max_bytes: int) -> None:
     with os.fdopen(target, "wb") as out:
         for path, fd in _regular_files(folder):
             with os.fdopen(fd, "rb") as file:
-                content = file.read(max_bytes - total + 1)
+                # The size is asked first: a sparse file is not read to find that it is too large.
+                too_large = os.fstat(fd).st_size > max_bytes - total
+                content = file.read(max_bytes - total + 1) if not too_large else b""
             files, total = files + 1, total + len(content)
-            if files > max_files or total > max_bytes:
+            if too_large or files > max_files or total > max_bytes:
                 raise OSError(errno.EFBIG, f"more than {max_files} files or {max_bytes} bytes")
             out.write(pack_file(path, content))
 

@@ -13,6 +13,7 @@ import os
 import platform
 import signal
 import socket
+import stat
 import struct
 
 MS_RDONLY = 1
@@ -59,7 +60,7 @@ def bind(source: str, target: str) -> None:
     Raises:
         OSError: the source is missing or the kernel refused.
     """
-    if os.path.isdir(source):
+    if stat.S_ISDIR(os.stat(source).st_mode):
         os.makedirs(target, exist_ok=True)
     else:
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))

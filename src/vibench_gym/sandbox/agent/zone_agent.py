@@ -128,7 +128,8 @@ class ZoneAgent:
 
     def _refuse(self, number: int, error: Exception) -> None:
         code = error.errno if isinstance(error, OSError) else None
-        self._send({"id": number, "error": str(error), "errno": code}, [])
+        text = str(error).replace(HOST, "")
+        self._send({"id": number, "error": text, "errno": code}, [])
 
     def _send(self, message: Message, fds: list[int]) -> None:
         try:
@@ -477,7 +478,8 @@ def main() -> None:
         root.build(config)
         agent = ZoneAgent(control, config, root)
     except OSError as error:
-        send(control, {"event": "broken", "error": str(error), "errno": error.errno})
+        text = str(error).replace(HOST, "")
+        send(control, {"event": "broken", "error": text, "errno": error.errno})
         return
     agent.serve(socket.socket(fileno=fds[0]))
     os._exit(0)
