@@ -156,6 +156,7 @@ def test_points_that_are_no_whole_number(points: str) -> None:
         ),
         (text_of(STEP.format(name="a", prose="x</purpose>", points=4)), "4: </purpose> closes"),
         (text_of(full=""), "1: has no <full_points>"),
+        (text_of("<step><name>a</step>"), "4: <name> is not closed before line 4"),
         (text_of(before="<name>n</name>"), "2: <name> is out of place: it belongs in <step>"),
         (
             text_of(before="<seeding_and_precondition>N/A</seeding_and_precondition>"),
