@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-.PHONY: setup demo test fmt lint type imports bench lock ci
+.PHONY: setup demo test fmt lint type imports bench schema lock ci
 BIN := .venv/bin
 JOBS ?= 3
 
@@ -31,6 +31,9 @@ imports: setup
 
 bench: setup
 	$(BIN)/python scripts/bench.py
+
+schema: setup
+	$(BIN)/python scripts/schema.py
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.13 --generate-hashes --no-header --no-annotate --group dev pyproject.toml -o requirements.lock

@@ -86,13 +86,13 @@ class Progress:
         if self._status is not None:
             self._status.stop()
 
-    def now(self, message: str) -> None:
-        """Say what is under way; a plain line where there is no terminal."""
+    def now(self, message: str, *, brief: bool = False) -> None:
+        """Say what is under way; a plain line where there is no terminal, unless it is `brief`."""
         if self._quiet:
             return
         if self._status is not None:
             self._status.update(Text(message))
-        else:
+        elif not brief:
             ERR.print(Text(message), soft_wrap=True)
 
     def done(self, message: str) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.task import Task
 
 DEMO_TASK = "pantry"
-DEMO_MUTANT = "delete_does_nothing"
+DEMO_MUTANT = "quantity_ignored"
 
 # What a builder forgets most often: the start script names a file that is not there.
 BROKEN_START = "#!/usr/bin/env bash\nexec python server_main.py\n"

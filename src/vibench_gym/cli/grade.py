@@ -94,7 +94,7 @@ async def grade_one(
 
     def tell(event: ProgressEvent) -> None:
         where = " ".join(part for part in (label, event.plan, event.step) if part)
-        progress.now(f"{where}: {event.message}")
+        progress.now(f"{where}: {event.message}", brief=event.kind == "check")
 
     grader = Grader(
         stacks=LocalStackBuilder(stack or StackConfig()),

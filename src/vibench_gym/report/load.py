@@ -19,7 +19,7 @@ LOG_BYTES = 24 * 1024
 
 
 def load_run(run: Path) -> list[RolloutSource]:
-    """Every rollout of a run that has begun.
+    """Every rollout of a run that has begun, in the order in which they began.
 
     Raises:
         ConfigError: the folder holds no rollout.
@@ -27,7 +27,7 @@ def load_run(run: Path) -> list[RolloutSource]:
     found = [_rollout(directory) for directory in RunDir(run).rollouts()]
     if not found:
         raise ConfigError(f"{str(run)!r} holds no rollout; name a run directory")
-    return found
+    return sorted(found, key=lambda rollout: rollout.record.started_at)
 
 
 def _rollout(directory: RolloutDir) -> RolloutSource:

@@ -99,6 +99,8 @@ def rollout_view(source: RolloutSource, number: int, pictures: Pictures) -> Roll
     records = [plan.record for plan in source.plans if plan.record is not None]
     cards = [(plan.record, plan.scorecard) for plan in source.plans if plan.scorecard is not None]
     timings = [*source.record.timings, *(timing for record in records for timing in record.timings)]
+    # "plans" is the wall clock around what the plans' own phases tell in detail.
+    timings = [timing for timing in timings if timing.phase not in {"plans", "queue"}]
     return RolloutView(
         anchor=f"rollout-{number}",
         record=source.record,
