@@ -31,6 +31,7 @@ _PRIVATE_FD = 10
 _READ = 65536
 _KILLED = 137
 _NOT_EXECUTED = 127
+_COMMAND_FAULTS = (b"bwrap: execvp ", b"bwrap: Can't chdir ")
 _READ_PER_TICK = 4 * 1024 * 1024
 """Most that is taken from one output between two ticks: a box that prints without end waits."""
 
@@ -43,6 +44,7 @@ class Output:
         os.set_blocking(self.reader, False)
         self._log = BoundedLog(target, limit)
         self._allowance = _READ_PER_TICK
+        self.first = b""
         self.closed = False
 
     def read(self) -> bool:
@@ -54,6 +56,7 @@ class Output:
         if not data:
             self.close()
             return False
+        self.first = self.first or data[:100]
         self._log.feed(data)
         self._allowance -= len(data)
         return self._allowance > 0
@@ -105,7 +108,6 @@ class BoxProcess:
         self.limits: Mapping[str, int] = spec["limits"]
         self.first_pid: int | None = None
         self.first_gone = False
-        self._let_run = False
         self.killed_by_limit = False
         self.ended_by_us = False
         self.exit_code: int | None = None
@@ -210,7 +212,6 @@ class BoxProcess:
             if self.first_pid is not None:
                 _limit_processes(self.first_pid, most, self._owner)
             os.write(self._block, b"go")
-            self._let_run = True
         except OSError:
             self.kill()
         os.close(self._block)
@@ -268,15 +269,22 @@ class BoxProcess:
         ours = self.ended_by_us or self.killed_by_limit
         code = self.exit_code
         if code is None:
-            # Built, but without an exit code: killed, or the command could not be executed.
             code = _KILLED if ours or self._was_signalled() else _NOT_EXECUTED
         return {
             "event": "exit",
             "box": self.name,
             "code": code,
             "killed": self.killed_by_limit,
-            "failed": self.exit_code is None and not ours and not self._let_run,
+            "failed": self.exit_code is None and not ours and not self._command_at_fault(),
         }
+
+    def _command_at_fault(self) -> bool:
+        """Without an exit code: whether the box stood and only its command could not start.
+
+        Nothing of the app has run then, so what bubblewrap printed is bubblewrap's. Without
+        outputs of ours (a launcher's box) there is nothing to tell it by, and no one to tell.
+        """
+        return not self.outputs or self.outputs[-1].first.startswith(_COMMAND_FAULTS)
 
     def _was_signalled(self) -> bool:
         return self.wait_status is not None and os.WIFSIGNALED(self.wait_status)
