@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KEY_DELAY_MS = 10.0
 TYPING_MAX_S = 10.0
+MAX_OPTIONS = 20
 SHOWN_TEXT = 200
 READ_CHARS = 8_000
 ATTRIBUTE_CHARS = 300
@@ -166,7 +167,7 @@ async def select(pages: Pages, tab: Tab, call: args.Select) -> str:
     label = pages.label(tab, call.ref)
     try:
         chosen = await pages.act(
-            tab, target.select_option(list(call.values), timeout=pages.timeout_ms / 2)
+            tab, target.select_option(list(call.values), timeout=pages.timeout_ms / 4)
         )
     except PlaywrightError as error:
         if "not a <select>" in error.message:
@@ -184,9 +185,14 @@ async def select(pages: Pages, tab: Tab, call: args.Select) -> str:
 
 
 async def _options(pages: Pages, tab: Tab, target: Locator) -> str:
-    texts = await pages.act(tab, target.locator("option").all_text_contents())
-    shown = ", ".join(quoted(one_line(text, 60), 80) for text in texts[:20])
-    return shown + (f" and {len(texts) - 20} more" if len(texts) > 20 else "")  # noqa: PLR2004
+    options = target.locator("option")
+    count = await pages.act(tab, options.count())
+    texts = [
+        await pages.act(tab, options.nth(index).text_content(timeout=_READ_MS))
+        for index in range(min(count, MAX_OPTIONS))
+    ]
+    shown = ", ".join(quoted(one_line(text or "", 60), 80) for text in texts) or "none"
+    return shown + (f" and {count - MAX_OPTIONS} more" if count > MAX_OPTIONS else "")
 
 
 async def check(pages: Pages, tab: Tab, call: args.Check) -> str:

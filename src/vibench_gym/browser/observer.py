@@ -13,8 +13,9 @@ from playwright.async_api import Error as PlaywrightError
 
 from vibench_gym.browser.base import Observation
 from vibench_gym.browser.capture import Album
+from vibench_gym.browser.document import TITLE_CHARS, read_document
 from vibench_gym.browser.failures import PageUnresponsive, bounded
-from vibench_gym.browser.snapshot import escape_unsafe, make_snapshot, quoted
+from vibench_gym.browser.snapshot import escape_unsafe, quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,18 +24,12 @@ if TYPE_CHECKING:
     from vibench_gym.browser.tabs import Tab, Visitor
 
 URL_CHARS = 500
-TITLE_CHARS = 200
 MAX_CONSOLE = 5
 CONSOLE_CHARS = 300
 MAX_NEWS = 10
 RESULT_CHARS = 12_000
-_LOOK_TIMEOUT_S = 8.0
+_LOOK_TIMEOUT_S = 20.0
 _MAX_TABS_SHOWN = 20
-
-_TITLE = (
-    "String(Object.getOwnPropertyDescriptor(Document.prototype, 'title').get.call(document))"
-    f".slice(0, {2 * TITLE_CHARS})"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +128,9 @@ class Observer:
                 return
 
     async def _see_document(self, tab: Tab, look: Look, seen: _Seen) -> None:
-        world = await tab.isolated()
-        seen.title = str(await world.evaluate(_TITLE))[:TITLE_CHARS]
-        raw = await tab.page.aria_snapshot(mode="ai")
-        snapshot = make_snapshot(raw, self._pages.config.snapshot_chars, only=look.only)
+        seen.title, snapshot = await read_document(
+            tab, limit=self._pages.config.snapshot_chars, only=look.only
+        )
         tab.snapshot = snapshot
         seen.snapshot, seen.truncated = snapshot.text, snapshot.truncated
         seen.console = await _console(tab)

@@ -68,6 +68,16 @@ def make_snapshot(raw: str, limit: int, *, only: str | None = None) -> PageSnaps
     return PageSnapshot(text=text, labels=labels, focused=focused, truncated=truncated)
 
 
+def text_snapshot(text: str, more: int, limit: int, reason: str) -> PageSnapshot:
+    """A document shown as bare text, because it has no snapshot with refs."""
+    lines = [f"- text: {quoted(line, LINE_CHARS)}" for line in text.split("\n") if line.strip()]
+    head = f"- note: text only, no refs: {reason}"
+    shown, cut = _cut([head, *lines], limit)
+    if more:
+        shown += f"\n[... cut: {more} more characters]"
+    return PageSnapshot(text=shown, labels={}, truncated=cut or more > 0)
+
+
 def _plain_key(line: str) -> str:
     """Undo YAML's quoting of a key, so that a node reads the same with and without a colon."""
     match = _NODE.match(line)
