@@ -1,0 +1,303 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The real stack, the real browser and a replayed model, on an app that misbehaves as told.
+
+Every misbehaviour is the app's fault: a score, never a mask.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vibench_gym.core.config import BrowserConfig, GraderConfig, ProcessLimits, StackConfig
+from vibench_gym.core.errors import BrowserFailed, TaskInvalid
+from vibench_gym.core.rescore import rescore
+from vibench_gym.core.rundir import PlanDir, RunDir
+from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
+from vibench_gym.core.task import load_task
+from vibench_gym.grading.browsers import PlaywrightLauncher
+from vibench_gym.grading.grader import Grader
+from vibench_gym.grading.models import ReplayModels
+from vibench_gym.stack.local import LocalStackBuilder
+
+if TYPE_CHECKING:
+    from vibench_gym.browser.base import Browser
+    from vibench_gym.core.records import PlanRecord, RolloutRecord
+    from vibench_gym.core.task import Task
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.postgres,
+    pytest.mark.browser,
+    pytest.mark.timeout(600),
+]
+
+APP = Path(__file__).resolve().parent.parent / "apps" / "counter"
+PLAN = """<test_plan>
+<purpose>To see that the counter counts.</purpose>
+<seeding_and_precondition>{precondition}</seeding_and_precondition>
+<steps>
+<step><name>shows</name>Open the app. The count is {start}.<points>2</points></step>
+<step><name>counts</name>Press the button. The count is one more.<points>3</points></step>
+<step><name>again</name>Press again. The count is two more.<points>5</points></step>
+</steps>
+<full_points>10</full_points>
+</test_plan>
+"""
+SCRIPT = """role: qa
+steps:
+  - name: shows
+    script:
+      - open: {{url: /}}
+      - check: The count starts where it should
+        see: ['heading "Count: {0}"']
+  - name: counts
+    script:
+      - click: {{ref: 'button "Press"'}}
+      - check: The count is one more
+        see: ['heading "Count: {1}"']
+  - name: again
+    script:
+      - click: {{ref: 'button "Press"'}}
+      - check: The count is two more
+        see: ['heading "Count: {2}"']
+"""
+SEED = """role: seed
+steps:
+  - name: seed
+    script:
+      - shell: {command: touch /app/by-hand}
+      - write_file: {path: /seeding/seed.sh, content: "SEED_COMMAND"}
+      - shell: {command: bash /seeding/seed.sh}
+      - open: {url: /}
+      - expect: The count is seeded
+        see: ['heading "Count: 10"']
+"""
+
+
+def make_task(root: Path, *, seed: str | None = None) -> Task:
+    start = 10 if seed else 0
+    files = {
+        "prd/mvp.txt": "A counter.",
+        "tests/mvp/test1.txt": PLAN.format(
+            start=start, precondition="The count is 10." if seed else "N/A"
+        ),
+        "replay/mvp/test1.qa.yaml": SCRIPT.format(start, start + 1, start + 2),
+    }
+    if seed:
+        files["replay/mvp/test1.seed.yaml"] = SEED.replace("SEED_COMMAND", seed)
+    for name, text in files.items():
+        path = root / "counter" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return load_task(root / "counter")
+
+
+class Bench:
+    """Grades the counter with one behaviour on everything real."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.run = RunDir(root / "run")
+        self.config = GraderConfig(second_look_wait_s=0.3)
+        self.stack = StackConfig(egress="none", start_timeout_s=30)
+        self.browsers = PlaywrightLauncher(BrowserConfig(action_timeout_s=5, settle_max_s=2))
+        self.directory: PlanDir | None = None
+
+    def app(self, behaviour: str = "") -> Path:
+        folder = self.root / "app"
+        shutil.copytree(APP, folder)
+        server = folder / "server.py"
+        text = server.read_text()
+        server.write_text(text.replace('BEHAVIOUR = ""', f"BEHAVIOUR = {behaviour!r}"))
+        return folder
+
+    async def grade(self, app: Path, task: Task | None = None) -> RolloutRecord:
+        task = task or make_task(self.root)
+        rollout = self.run.rollout(task, "app")
+        self.directory = rollout.plan(task.plans[0].id)
+        async with ReplayModels(task) as models:
+            grader = Grader(
+                stacks=LocalStackBuilder(self.stack),
+                models=models,
+                browsers=self.browsers,
+                config=self.config,
+            )
+            return await grader.grade(task, app, rollout=rollout, label="app")
+
+    @property
+    def plan(self) -> PlanRecord:
+        record = self.directory.read_record() if self.directory else None
+        assert record is not None
+        return record
+
+    @property
+    def outcomes(self) -> list[StepOutcome]:
+        return [verdict.outcome for verdict in self.plan.verdicts]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+P, F, N = StepOutcome.PASSED, StepOutcome.FAILED, StepOutcome.NOT_REACHED
+
+
+async def test_a_good_app_scores_one_and_leaves_everything_on_disk(bench: Bench) -> None:
+    rollout = await bench.grade(bench.app())
+    assert rollout.reward == 1.0, bench.plan
+    assert not rollout.mask_sample
+    plan, directory = bench.plan, bench.directory
+    assert directory is not None
+    assert plan.peak_memory_bytes > 0
+    assert plan.flags == ()
+    for item in plan.evidence:
+        assert item.screenshot is None or (directory.screenshots / item.screenshot).is_file()
+    assert any(item.screenshot for item in plan.evidence)
+    assert directory.trace.stat().st_size > 0
+    assert directory.app_log.exists()
+    assert rescore(bench.run)[0].identical
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "outcomes", "reward"),
+    [
+        ("forgets", PlanStatus.GRADED, [P, P, F], 0.5),
+        ("dies", PlanStatus.APP_CRASHED, [P, P, F], 0.5),
+        ("hangs", PlanStatus.GRADED, [P, P, F], 0.5),
+        ("alerts", PlanStatus.GRADED, [P, P, P], 1.0),
+    ],
+)
+async def test_misbehaviour_is_scored(
+    bench: Bench,
+    behaviour: str,
+    status: PlanStatus,
+    outcomes: list[StepOutcome],
+    reward: float,
+) -> None:
+    rollout = await bench.grade(bench.app(behaviour))
+    assert not rollout.mask_sample, rollout.failure_reason
+    assert bench.plan.status is status, bench.plan.error
+    assert bench.outcomes == outcomes
+    assert rollout.reward == reward
+    assert bench.plan.attempts == 1
+
+
+async def test_a_page_that_instructs_the_judge_gains_nothing(bench: Bench) -> None:
+    rollout = await bench.grade(bench.app("instructs"))
+    assert rollout.reward == 0.5
+    assert not rollout.mask_sample
+    assert bench.outcomes == [P, P, F]
+    assert any("judge_addressed" in flag for flag in bench.plan.flags)
+
+
+async def test_a_page_that_eats_memory_fails_its_step(bench: Bench) -> None:
+    limits = ProcessLimits(memory_bytes=700 * 1024 * 1024, processes=2048)
+    bench.stack = bench.stack.model_copy(update={"browser": limits})
+    rollout = await bench.grade(bench.app("hogs"))
+    assert not rollout.mask_sample, rollout.failure_reason
+    assert bench.outcomes == [P, P, F]
+    assert rollout.reward == 0.5
+
+
+async def test_an_app_that_is_too_slow_fails_the_step_at_hand(bench: Bench) -> None:
+    bench.config = GraderConfig(second_look_wait_s=0.3, app_time_per_plan_s=5)
+    bench.browsers = PlaywrightLauncher(BrowserConfig(action_timeout_s=15, settle_max_s=15))
+    rollout = await bench.grade(bench.app("slow"))
+    assert not rollout.mask_sample
+    assert bench.plan.status is PlanStatus.GRADED
+    assert bench.outcomes[2] in {F, N}
+    assert rollout.reward is not None
+    assert rollout.reward <= 0.5
+
+
+async def test_a_seeded_plan_is_tested_on_what_the_script_left(bench: Bench) -> None:
+    task = make_task(bench.root, seed="echo 10 > /app/count.txt")
+    rollout = await bench.grade(bench.app(), task)
+    assert rollout.reward == 1.0, bench.plan
+    assert bench.plan.seeded
+
+
+async def test_a_seed_that_works_only_once_by_hand_masks(bench: Bench) -> None:
+    task = make_task(bench.root, seed="test -e by-hand && echo 10 > count.txt")
+    rollout = await bench.grade(bench.app(), task)
+    assert rollout.mask_sample
+    assert rollout.failure_kind == "seeding_failed"
+    assert bench.plan.attempts == 2
+    assert "on a fresh app" in (bench.plan.error or "")
+
+
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [
+        ("setup-environment.sh", PlanStatus.SETUP_FAILED),
+        ("start-server.sh", PlanStatus.START_FAILED),
+    ],
+)
+async def test_scripts_that_fail_are_the_apps_fault(
+    bench: Bench, script: str, status: PlanStatus
+) -> None:
+    app = bench.app()
+    (app / script).write_text("echo cannot find module left-pad >&2\nexit 3\n")
+    rollout = await bench.grade(app)
+    assert rollout.reward == 0.0
+    assert not rollout.mask_sample
+    assert bench.plan.status is status
+    assert "left-pad" in (bench.plan.error or "")
+    assert bench.outcomes == [N, N, N]
+
+
+async def test_an_empty_folder_is_not_buildable(bench: Bench) -> None:
+    (bench.root / "empty").mkdir()
+    rollout = await bench.grade(bench.root / "empty")
+    assert rollout.artifact_status is ArtifactStatus.NOT_BUILDABLE
+    assert rollout.reward == 0.0
+
+
+async def test_a_lost_browser_is_the_apps_fault_only_after_a_real_control(bench: Bench) -> None:
+    class Losing:
+        """The first browser is lost at its second action; the control's is real."""
+
+        def __init__(self, inner: PlaywrightLauncher) -> None:
+            self._inner = inner
+            self.launched = 0
+
+        async def launch(self, **arguments: object) -> Browser:
+            self.launched += 1
+            browser = await self._inner.launch(**arguments)  # type: ignore[arg-type]
+            if self.launched == 1:
+                calls = 0
+                real = browser.call
+
+                async def call(name, given):  # type: ignore[no-untyped-def]
+                    nonlocal calls
+                    calls += 1
+                    if calls == 2:
+                        raise BrowserFailed("target closed")
+                    return await real(name, given)
+
+                browser.call = call  # type: ignore[method-assign]
+            return browser
+
+    losing = Losing(bench.browsers)
+    bench.browsers = losing  # type: ignore[assignment]
+    rollout = await bench.grade(bench.app())
+    assert not rollout.mask_sample, rollout.failure_reason
+    assert bench.outcomes == [P, F, N]
+    assert losing.launched == 2
+
+
+def test_a_task_without_scripts_cannot_be_replayed(tmp_path: Path) -> None:
+    task = make_task(tmp_path, seed="true")
+    shutil.rmtree(tmp_path / "counter" / "replay")
+    with pytest.raises(TaskInvalid) as caught:
+        ReplayModels(task)
+    assert [Path(problem.file).name for problem in caught.value.problems] == [
+        "test1.qa.yaml",
+        "test1.seed.yaml",
+    ]
