@@ -8,6 +8,7 @@ import stat
 import struct
 import zipfile
 import zlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from vibench_gym.sandbox.archive_members import CHUNK, Kind, Member, Meter, rejected, too_large
@@ -34,14 +35,19 @@ def read_zip(file: BinaryIO, meter: Meter) -> Iterator[Member]:
         ArtifactRejected: it is damaged, uses what we do not read, or is beyond its budget.
     """
     _check_directory(file, meter)
+    with _damage_is_refused(), zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            meter.add_member()
+            yield _member(archive, info)
+
+
+@contextmanager
+def _damage_is_refused() -> Iterator[None]:
     try:
-        with zipfile.ZipFile(file) as archive:
-            for info in archive.infolist():
-                meter.add_member()
-                yield _member(archive, info)
+        yield
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
         rejected(f"a damaged zip archive: {error}")
-    except (NotImplementedError, struct.error) as error:
+    except (NotImplementedError, RuntimeError, struct.error) as error:
         rejected(f"a zip archive of an unsupported kind: {error}")
 
 
@@ -106,7 +112,7 @@ def _kind(unix: int, name: bytes) -> Kind:
 
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int | None) -> Iterator[bytes]:
-    with archive.open(info) as content:
+    with _damage_is_refused(), archive.open(info) as content:
         if limit is not None:
             yield content.read(limit)
             return

@@ -120,8 +120,7 @@ class Box:
         async with asyncio.timeout(timeout_s):
             event = await asyncio.shield(self._ended)
         if event["failed"]:
-            reason = event.get("reason") or await self.output_tail(500)
-            raise SandboxUnavailable(f"box {self._name} could not be built: {reason}")
+            raise SandboxUnavailable(f"box {self._name} could not be built: {event['reason']}")
         return int(event["code"])
 
     async def signal(self, number: int, *, everything: bool = False) -> None:

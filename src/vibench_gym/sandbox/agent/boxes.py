@@ -31,6 +31,7 @@ _PRIVATE_FD = 10
 _READ = 65536
 _KILLED = 137
 _NOT_EXECUTED = 127
+_FIRST_WORDS = 300
 _COMMAND_FAULTS = (b"bwrap: execvp ", b"bwrap: Can't chdir ")
 _READ_PER_TICK = 4 * 1024 * 1024
 """Most that is taken from one output between two ticks: a box that prints without end waits."""
@@ -56,7 +57,8 @@ class Output:
         if not data:
             self.close()
             return False
-        self.first = self.first or data[:100]
+        if len(self.first) < _FIRST_WORDS:
+            self.first += data[: _FIRST_WORDS - len(self.first)]
         self._log.feed(data)
         self._allowance -= len(data)
         return self._allowance > 0
@@ -108,6 +110,7 @@ class BoxProcess:
         self.limits: Mapping[str, int] = spec["limits"]
         self.first_pid: int | None = None
         self.first_gone = False
+        self._failure = ""
         self.killed_by_limit = False
         self.ended_by_us = False
         self.exit_code: int | None = None
@@ -201,6 +204,8 @@ class BoxProcess:
             self._let_go()
         elif "exit-code" in status:
             self.exit_code = int(status["exit-code"])
+        elif "error" in status:
+            self._failure = str(status["error"])
 
     def _let_go(self) -> None:
         """The box is built and waits: bound its processes, then let it run.
@@ -275,6 +280,7 @@ class BoxProcess:
             "box": self.name,
             "code": code,
             "killed": self.killed_by_limit,
+            "reason": self._failure or self._first_words(),
             "failed": self.exit_code is None and not ours and not self._command_at_fault(),
         }
 
@@ -285,6 +291,9 @@ class BoxProcess:
         outputs of ours (a launcher's box) there is nothing to tell it by, and no one to tell.
         """
         return not self.outputs or self.outputs[-1].first.startswith(_COMMAND_FAULTS)
+
+    def _first_words(self) -> str:
+        return self.outputs[-1].first.decode("utf-8", "replace") if self.outputs else ""
 
     def _was_signalled(self) -> bool:
         return self.wait_status is not None and os.WIFSIGNALED(self.wait_status)
