@@ -83,7 +83,9 @@ class ZoneAgent:
             while True:
                 busy = self._boxes or self._dead_groups
                 for key, _events in self._selector.select(_TICK_S if busy else None):
-                    key.data()
+                    # An earlier callback of this round may have closed it.
+                    if self._selector.get_map().get(key.fd) == key:
+                        key.data()
                 now = _now()
                 if now >= due:
                     due = now + _TICK_S
