@@ -228,14 +228,20 @@ def _old_gnu_map(block: bytes, stream: TarStream) -> Segments:
 
 def _pax_map(source: _Stored) -> Segments:
     """The map that pax 1.0 puts before the data: a count, then offset and length, a line each."""
-    text = source.take(BLOCK)
-    while True:
-        lines = text.split(b"\n")[:-1]
-        if lines and len(lines) > 2 * (count := _decimal(lines[0])):
-            return _pairs([_decimal(line) for line in lines[1 : 2 * count + 1]])
-        if len(text) > MAX_EXTENDED:
+    first = source.take(BLOCK)
+    count = _decimal(first.split(b"\n", 1)[0])
+    if count > MAX_SEGMENTS:
+        too_large(f"a sparse file of more than {MAX_SEGMENTS} pieces")
+    blocks, lines, size = [first], first.count(b"\n"), BLOCK
+    while lines < 2 * count + 1:
+        block = source.take(BLOCK)
+        blocks.append(block)
+        lines += block.count(b"\n")
+        size += BLOCK
+        if size > MAX_EXTENDED:
             too_large("a sparse file with too long a map")
-        text += source.take(BLOCK)
+    numbers = b"".join(blocks).split(b"\n")[1 : 2 * count + 1]
+    return _pairs([_decimal(number) for number in numbers])
 
 
 def _name(block: bytes) -> bytes:
