@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from vibench_gym.stack.toolchain import Toolchain
 
 TAIL_CHARS = 4000
+PAGE = 4096
+ENTRY_BYTES = 8192
+"""A zone's state has an inode for so many bytes."""
 STATE = "state"
 """The snapshot's folder in its work folder."""
 CLOSE_TIMEOUT_S = 60.0
@@ -175,6 +179,16 @@ class LocalPreparedApp:
             self._uids.release()
 
 
+def _allocated_bytes(folder: Path) -> int:
+    """What a tree takes in the zone's memory: whole pages, and something for each entry."""
+    total = 0
+    for _, folders, files, handle in os.fwalk(folder, follow_symlinks=False):
+        for name in (*folders, *files):
+            size = os.stat(name, dir_fd=handle, follow_symlinks=False).st_blocks * 512
+            total += -(-size // PAGE) * PAGE + ENTRY_BYTES
+    return total
+
+
 @contextlib.asynccontextmanager
 async def _scratch() -> AsyncIterator[Path]:
     folder = WorkFolder("control")
@@ -236,10 +250,13 @@ class _SetUp:
         await zone.import_tree(template / "venv", "venv", "app")
         await zone.import_tree(template / "home", "home", "app")
         await zone.import_tree(template / "database", "database", "database")
-        try:
-            await zone.import_tree(app_dir, "app", "app")
-        except StateLimitReached as error:
-            raise AppSetupFailed(f"the app does not fit its space: {error}") from error
+        needed = await asyncio.to_thread(_allocated_bytes, app_dir)
+        free = self._config.state_bytes - (await zone.usage()).state_bytes
+        if needed > free:
+            raise AppSetupFailed(
+                f"the app does not fit its space: it takes {needed} bytes, {free} are left"
+            )
+        await zone.import_tree(app_dir, "app", "app")
 
     @contextlib.asynccontextmanager
     async def _egress(self, zone: Zone) -> AsyncIterator[None]:
