@@ -23,10 +23,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from vibench_gym.core.errors import CassetteMiss, Problem, TaskInvalid
 from vibench_gym.core.tool import ToolCall
 from vibench_gym.llm.base import Completion, Message, Usage
-from vibench_gym.llm.wire import read_arguments
+from vibench_gym.llm.wire import clean, read_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 MAX_CASSETTE_BYTES = 256 * 1024 * 1024
 
@@ -106,17 +106,18 @@ def _digest(value: object) -> str:
 def _stored(message: Message) -> StoredMessage:
     return StoredMessage(
         role=message.role,
-        text=message.text,
+        text=clean(message.text),
         calls=tuple(map(_stored_call, message.tool_calls)),
-        call_id=message.tool_call_id,
+        call_id=None if message.tool_call_id is None else clean(message.tool_call_id),
     )
 
 
 def _stored_call(call: ToolCall) -> StoredCall:
     if call.arguments is None:
-        return StoredCall(id=call.id, name=call.name, arguments=call.raw_arguments)
-    arguments = json.dumps(dict(call.arguments), sort_keys=True, ensure_ascii=False)
-    return StoredCall(id=call.id, name=call.name, arguments=arguments)
+        arguments = call.raw_arguments
+    else:
+        arguments = json.dumps(dict(call.arguments), sort_keys=True, ensure_ascii=False)
+    return StoredCall(id=clean(call.id), name=clean(call.name), arguments=clean(arguments))
 
 
 @dataclass
@@ -166,23 +167,28 @@ class Cassette:
                 Path(file.name).unlink(missing_ok=True)
                 raise
 
-    def add(self, request: Request, completion: Completion) -> None:
-        """Record one answer."""
-        self.entries.append(
-            Entry(
-                key=request.key(),
-                shape=request.shape(),
-                model=request.model,
-                messages=tuple(map(_stored, request.messages)),
-                tools=tuple(str(tool.get("name", "")) for tool in request.tools),
-                text=completion.message.text,
-                calls=tuple(map(_stored_call, completion.message.tool_calls)),
-                finish_reason=completion.finish_reason,
-                input_tokens=completion.usage.input_tokens,
-                output_tokens=completion.usage.output_tokens,
-                cached_tokens=completion.usage.cached_tokens,
-            )
+    def add(
+        self,
+        request: Request,
+        completion: Completion,
+        *,
+        scrub: Callable[[str], str] = str,
+    ) -> None:
+        """Record one answer; `scrub` takes secrets out of everything that was said."""
+        entry = Entry(
+            key=request.key(),
+            shape=request.shape(),
+            model=request.model,
+            messages=tuple(map(_stored, request.messages)),
+            tools=tuple(str(tool.get("name", "")) for tool in request.tools),
+            text=clean(completion.message.text),
+            calls=tuple(map(_stored_call, completion.message.tool_calls)),
+            finish_reason=completion.finish_reason,
+            input_tokens=completion.usage.input_tokens,
+            output_tokens=completion.usage.output_tokens,
+            cached_tokens=completion.usage.cached_tokens,
         )
+        self.entries.append(Entry.model_validate_json(scrub(entry.model_dump_json())))
 
     def answer(self, request: Request) -> Completion:
         """What was answered to this request, or to the one in its place.

@@ -19,7 +19,7 @@ import httpx
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.llm import replay_responses
 from vibench_gym.llm.cassette import Cassette, Request
-from vibench_gym.llm.wire import BadAnswer, clean, read_completion
+from vibench_gym.llm.wire import BadAnswer, read_completion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,13 +114,15 @@ class Recorder:
         except (BadAnswer, ValueError, RecursionError) as error:
             raise UpstreamFailed(502, self._safe(str(error))) from None
         async with self._saving:
-            self.cassette.add(self._scrubbed(request), self._scrubbed_answer(completion))
+            self.cassette.add(request, completion, scrub=self._safe)
             await asyncio.to_thread(self.cassette.save, self._recording.path)
         return replace(completion, needs_history=True)
 
     async def _post(self, url: str, body: Mapping[str, Any]) -> tuple[int, bytes]:
         data = bytearray()
-        async with self._client.stream("POST", url, json=body) as response:
+        content = json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        async with self._client.stream("POST", url, content=content, headers=headers) as response:
             async for chunk in response.aiter_bytes():
                 data += chunk
                 if len(data) > MAX_ANSWER_BYTES:
@@ -129,14 +131,3 @@ class Recorder:
 
     def _safe(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text
-
-    def _scrubbed(self, request: Request) -> Request:
-        messages = tuple(
-            replace(message, text=self._safe(clean(message.text))) for message in request.messages
-        )
-        return replace(request, messages=messages)
-
-    def _scrubbed_answer(self, completion: Completion) -> Completion:
-        message = completion.message
-        scrubbed = replace(message, text=self._safe(clean(message.text)))
-        return replace(completion, message=scrubbed)

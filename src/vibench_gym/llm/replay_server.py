@@ -46,6 +46,13 @@ _START_TIMEOUT_S = 10.0
 _STOP_TIMEOUT_S = 5.0
 
 
+class _Json(JSONResponse):
+    """JSON in ASCII: what a page shows may hold characters that UTF-8 cannot carry."""
+
+    def render(self, content: object) -> bytes:
+        return json.dumps(content).encode()
+
+
 class _Refused(Exception):
     """An answer that is an error, in the API's form."""
 
@@ -57,7 +64,7 @@ class _Refused(Exception):
     def response(self) -> Response:
         kind = "invalid_request_error" if self.status < 500 else "server_error"  # noqa: PLR2004
         error = {"message": str(self), "type": kind, "param": None, "code": self.code}
-        return JSONResponse({"error": error}, status_code=self.status)
+        return _Json({"error": error}, status_code=self.status)
 
 
 class _Server(uvicorn.Server):
@@ -211,7 +218,7 @@ class ReplayServer:
             {"id": n, "object": "model", "created": replay_chat.CREATED, "owned_by": "replay"}
             for n in names
         ]
-        return JSONResponse({"object": "list", "data": data})
+        return _Json({"object": "list", "data": data})
 
     async def _chat(self, http: HttpRequest) -> Response:
         try:
@@ -222,7 +229,7 @@ class ReplayServer:
             return refused.response()
         answer_id = _answer_id(request)
         if not body.get("stream"):
-            return JSONResponse(replay_chat.body_of(completion, request, answer_id))
+            return _Json(replay_chat.body_of(completion, request, answer_id))
         options = body.get("stream_options")
         include_usage = isinstance(options, dict) and bool(options.get("include_usage"))
         chunks = replay_chat.chunks_of(completion, request, answer_id, include_usage=include_usage)
@@ -238,7 +245,7 @@ class ReplayServer:
             return refused.response()
         answer_id = _answer_id(request)
         if not body.get("stream"):
-            return JSONResponse(replay_responses.body_of(completion, request, answer_id))
+            return _Json(replay_responses.body_of(completion, request, answer_id))
         events = replay_responses.events_of(completion, request, answer_id)
         return _stream([replay_responses.sse(event) for event in events])
 
