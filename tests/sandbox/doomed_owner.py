@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""A grader to be killed: opens zones with running boxes without end and never cleans up on time.
+
+Prints a line once boxes and a launched box stand; then opens further zones until it is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.sandbox.zone import UidLease, Zone
+from vibench_gym.testing.boxes import shell
+
+MIB = 1024 * 1024
+STUBBORN = "trap '' TERM HUP INT; setsid sleep 4321 & while true; do sleep 4321; done"
+
+
+async def main() -> None:
+    """Stand zones up until the end."""
+    lease = UidLease.acquire()
+    folder = WorkFolder("doomed")
+    (folder.path / "app").mkdir()
+    (folder.path / "app" / "file").write_text("x")
+    for number in range(1000):
+        zone = Zone(snapshot=folder.path, state_bytes=64 * MIB, uids=lease, name="doomed")
+        await zone.__aenter__()
+        await zone.spawn(shell(STUBBORN))
+        launcher = await zone.launcher(shell(f"echo on; {STUBBORN}"))
+        process = await asyncio.create_subprocess_exec(launcher, stdout=asyncio.subprocess.PIPE)
+        if process.stdout is not None:
+            await process.stdout.readline()
+        if number == 0:
+            sys.stdout.write("standing\n")
+            sys.stdout.flush()
+        if number % 2:
+            await zone.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL of the grader leaves nothing: no process, namespace, mount, control group or folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vibench_gym.sandbox.agent import cgroup
+from vibench_gym.sandbox.janitor import PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+pytestmark = pytest.mark.sandbox
+OWNER = Path(__file__).with_name("doomed_owner.py")
+GONE_WITHIN_S = 10.0
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "TMPDIR": str(folder)}
+
+
+def _networks(pids: Iterable[int]) -> set[str]:
+    """Network namespaces, other than ours, of processes."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found.add(str(Path(f"/proc/{pid}/ns/net").readlink()))
+    return found - {str(Path("/proc/self/ns/net").readlink())}
+
+
+def _everyone() -> list[int]:
+    return [int(process.name) for process in Path("/proc").glob("[0-9]*")]
+
+
+def _processes_of(folder: Path) -> list[str]:
+    """Processes that the owner started, by what they were started with or run."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            environment = (process / "environ").read_bytes()
+            command = (process / "cmdline").read_bytes()
+            if str(folder).encode() in environment + command or b"sleep\x004321" in command:
+                found.append(command.replace(b"\0", b" ").decode("utf-8", "replace"))
+    return found
+
+
+def _groups() -> list[str]:
+    places = set(cgroup.find_base().values())
+    return [str(path) for place in places for path in Path(place).glob("doomed-*")]
+
+
+def _descendants(root: int) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            children.setdefault(int(fields[1]), []).append(int(process.name))
+    found: set[int] = set()
+    waiting = [root]
+    while waiting:
+        kids = children.get(waiting.pop(), [])
+        found.update(kids)
+        waiting += kids
+    return found
+
+
+def _remains(folder: Path, nets: set[str], pids: set[int]) -> dict[str, object]:
+    remains: dict[str, object] = {
+        "processes": _processes_of(folder),
+        "pids": [pid for pid in pids if Path(f"/proc/{pid}").exists()],
+        "namespaces": _networks(_everyone()) & nets,
+        "folders": sorted(path.name for path in folder.glob(f"{PREFIX}*")),
+        "groups": _groups(),
+        "mounts": PREFIX in Path("/proc/self/mountinfo").read_text(),
+    }
+    return {name: value for name, value in remains.items() if value}
+
+
+@pytest.mark.parametrize("attempt", range(4))
+def test_nothing_is_left_when_the_owner_is_killed(attempt: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        owner = subprocess.Popen(
+            [sys.executable, str(OWNER)],
+            stdout=subprocess.PIPE,
+            env=_environment(folder),
+        )
+        assert owner.stdout is not None
+        try:
+            assert owner.stdout.readline() == b"standing\n"
+            # The later the attempt, the further into opening and closing more zones.
+            time.sleep(random.random() * attempt)  # noqa: S311
+            pids = _descendants(owner.pid)
+            nets = _networks(pids)
+            assert nets
+            assert pids
+        finally:
+            owner.send_signal(signal.SIGKILL)
+            owner.wait(10)
+            owner.stdout.close()
+        deadline = time.monotonic() + GONE_WITHIN_S
+        while (remains := _remains(folder, nets, pids)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not remains
+
+
+def test_nothing_is_left_when_the_owner_is_killed_while_it_opens_its_first_zone() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for delay in (0.2, 0.35, 0.5):
+            owner = subprocess.Popen(
+                [sys.executable, str(OWNER)],
+                stdout=subprocess.DEVNULL,
+                env=_environment(folder),
+            )
+            time.sleep(delay)
+            owner.kill()
+            owner.wait(10)
+        deadline = time.monotonic() + GONE_WITHIN_S
+        while (remains := _remains(folder, set(), set())) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not remains
