@@ -10,10 +10,10 @@ import re
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 import pytest_asyncio
@@ -22,7 +22,7 @@ from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import BrowserConfig
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Iterator
 
     from vibench_gym.browser.base import Observation
 
@@ -75,6 +75,12 @@ class Site:
     def reply(self, path: str, body: bytes | str = "", **rest: Any) -> None:
         """Say how a path is answered."""
         self.routes[path] = Reply(body, **rest)
+
+    def delay(self, path: str, seconds: float) -> None:
+        """Answer a path that is there already later."""
+        route = self.routes[path]
+        assert isinstance(route, Reply)
+        self.routes[path] = replace(route, delay_s=seconds)
 
     def show(self, html: str, title: str = "test") -> str:
         self._pages += 1
@@ -187,7 +193,17 @@ def chromium() -> Path:
     return Path(found)
 
 
-async def start(site: Site, folder: Path, config: BrowserConfig = QUICK) -> PlaywrightBrowser:
+class Start(Protocol):
+    """Starts a browser of the test's own."""
+
+    def __call__(
+        self, site: Site, folder: Path, config: BrowserConfig = ..., base_url: str | None = None
+    ) -> Awaitable[PlaywrightBrowser]: ...
+
+
+async def start_browser(
+    site: Site, folder: Path, config: BrowserConfig = QUICK, base_url: str | None = None
+) -> PlaywrightBrowser:
     assets = folder / "assets"
     (assets / "deep").mkdir(parents=True, exist_ok=True)
     (assets / "photo.png").write_bytes(b"\x89PNG not really")
@@ -196,7 +212,7 @@ async def start(site: Site, folder: Path, config: BrowserConfig = QUICK) -> Play
     (assets / "link.txt").symlink_to("/etc/passwd")
     return await PlaywrightBrowser.launch(
         executable=chromium(),
-        base_url=f"{site.url}/",
+        base_url=base_url or f"{site.url}/",
         screenshots_dir=folder / "screenshots",
         downloads_dir=folder / "downloads",
         assets_dir=assets,
@@ -204,6 +220,11 @@ async def start(site: Site, folder: Path, config: BrowserConfig = QUICK) -> Play
         config=config,
         chromium_sandbox=False,
     )
+
+
+@pytest.fixture
+def start() -> Start:
+    return start_browser
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +239,7 @@ async def shared(
     site: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[tuple[PlaywrightBrowser, Path]]:
     folder = tmp_path_factory.mktemp("browser")
-    browser = await start(site, folder)
+    browser = await start_browser(site, folder)
     yield browser, folder
     await browser.close()
 

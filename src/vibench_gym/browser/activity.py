@@ -46,6 +46,7 @@ class Activity:
     _pending: dict[Request, float] = field(default_factory=dict)
     _slow_by_nature: dict[str, None] = field(default_factory=dict)
     navigating_since: float | None = None
+    navigations: int = 0
     _navigation: Request | None = None
 
     def started(self, request: Request, main_frame: Frame) -> None:
@@ -58,6 +59,7 @@ class Activity:
             self._pending[request] = now
         if request.is_navigation_request() and request.frame == main_frame:
             self._navigation, self.navigating_since = request, now
+            self.navigations += 1
 
     def ended(self, request: Request) -> None:
         """Note that it was answered, failed or turned into a stream."""

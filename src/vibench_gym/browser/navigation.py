@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vibench_gym.browser.tabs import Tab, Visitor
 
 _CLOSE_S = 5.0
+_ATTEMPTS = 2
 
 
 async def open_url(pages: Pages, call: args.Open) -> str:
@@ -30,11 +31,7 @@ async def open_url(pages: Pages, call: args.Open) -> str:
 async def _go(pages: Pages, url: str) -> str:
     tab = await _alive(pages)
     try:
-        response = await pages.act(
-            tab,
-            tab.page.goto(url, wait_until="domcontentloaded", timeout=_navigation_ms(pages)),
-            pages.config.navigation_timeout_s,
-        )
+        response = await _goto(pages, tab, url)
     except PlaywrightTimeout:
         limit = f"{pages.config.navigation_timeout_s:g} s"
         raise ActionFailed(f"could not open {url[:300]}: not loaded after {limit}") from None
@@ -43,6 +40,22 @@ async def _go(pages: Pages, url: str) -> str:
             return f"opened {url[:300]}: it is a download"
         raise
     return f"opened {url[:300]}{_status(response)}"
+
+
+async def _goto(pages: Pages, tab: Tab, url: str) -> Response | None:
+    """Navigate; a page that keeps sending its visitor elsewhere loses its tab."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return await pages.act(
+                tab,
+                tab.page.goto(url, wait_until="domcontentloaded", timeout=_navigation_ms(pages)),
+                pages.config.navigation_timeout_s,
+            )
+        except PlaywrightError as error:
+            if "interrupted by another navigation" not in error.message or attempt:
+                raise
+            tab = await pages.replace_tab(tab)
+    return None
 
 
 async def _alive(pages: Pages) -> Tab:

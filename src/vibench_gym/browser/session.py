@@ -19,6 +19,7 @@ from vibench_gym.browser.arguments import TOOL_SPECS, BadArguments, parse_argume
 from vibench_gym.browser.failures import (
     ActionFailed,
     PageUnresponsive,
+    bounded,
     explain,
     is_gone,
 )
@@ -34,13 +35,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.async_api import Browser as Chromium
-    from playwright.async_api import Playwright
+    from playwright.async_api import CDPSession, Playwright
 
     from vibench_gym.browser.base import Observation
     from vibench_gym.core.config import BrowserConfig
     from vibench_gym.core.tool import ToolSpec
 
 CLOSE_TIMEOUT_S = 10.0
+HEARTBEAT_S = 10.0
 START_TIMEOUT_S = 30.0
 _GONE_GRACE_S = 1.0
 
@@ -60,12 +62,14 @@ class PlaywrightBrowser:
         pages: Pages,
         observer: Observer,
         trace: TraceRecorder,
+        heartbeat: CDPSession,
     ) -> None:
         self._playwright = playwright
         self._chromium = chromium
         self._pages = pages
         self._observer = observer
         self._trace = trace
+        self._heartbeat = heartbeat
         self._lock = asyncio.Lock()
         self._gone = asyncio.Event()
         self._closing: asyncio.Task[None] | None = None
@@ -116,6 +120,7 @@ class PlaywrightBrowser:
                 pages=pages,
                 observer=Observer(pages, screenshots_dir),
                 trace=trace,
+                heartbeat=await bounded(chromium.new_browser_cdp_session(), START_TIMEOUT_S),
             )
             async with browser._classified():
                 await pages.add_visitor("context_A")
@@ -148,13 +153,13 @@ class PlaywrightBrowser:
                     raise
                 look = look.failed(self._what_happened(error))
                 await self._settle_quietly()
-            return await self._observer.look(look)
+            return await self._observed(look)
 
     async def observe(self) -> Observation:
         """A fresh look at the current page without any action."""
         async with self._lock, self._classified():
             await self._settle_quietly()
-            return await self._observer.look(Look(tool="observe", result="looked at the page"))
+            return await self._observed(Look(tool="observe", result="looked at the page"))
 
     async def close(self) -> None:
         """Stop Chromium and its driver, save the trace; safe to call twice."""
@@ -170,6 +175,17 @@ class PlaywrightBrowser:
                 await self._chromium.close()
         await _stop_driver(self._playwright)
         self._trace.discard()
+
+    async def _observed(self, look: Look) -> Observation:
+        """Look at the page; where it does not answer, make sure that it is the page."""
+        observation = await self._observer.look(look)
+        tab = self._pages.visitor.current
+        if tab is not None and tab.hung:
+            try:
+                await bounded(self._heartbeat.send("Browser.getVersion"), HEARTBEAT_S)
+            except PageUnresponsive:
+                raise BrowserFailed("Chromium or its driver does not answer") from None
+        return observation
 
     async def _settle_quietly(self) -> None:
         """After a failed action: let what it has set in motion come to rest, if it does."""

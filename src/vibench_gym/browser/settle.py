@@ -25,6 +25,7 @@ _POLL_S = 0.02
 _RESTLESS = 2
 _RESTLESS_MAX_S = 1.0
 _HUNG_PING_S = 2.0
+_NAVIGATIONS = 4
 
 
 @dataclass(slots=True)
@@ -106,6 +107,7 @@ class Settler:
         restless = tab.restless >= _RESTLESS
         limit = min(_RESTLESS_MAX_S, self._config.settle_max_s) if restless else None
         limit = limit or self._config.settle_max_s
+        navigations = tab.activity.navigations
         with self._wait.waiting():
             while not (tab.crashed or tab.page.is_closed()):
                 age = await self.act(
@@ -117,14 +119,15 @@ class Settler:
                 if still >= quiet and tab.activity.navigating_since is None:
                     tab.restless = 0
                     return
-                if now - start >= self._limit(tab, limit):
+                went = tab.activity.navigations - navigations
+                if now - start >= self._limit(tab, limit, went):
                     tab.restless = tab.restless + 1 if network >= quiet else 0
                     return
                 await asyncio.sleep(max(_POLL_S, min(quiet - still, quiet)))
 
-    def _limit(self, tab: Tab, settle_max_s: float) -> float:
-        """A navigation under way is waited for as a user would, whatever else is bounded."""
-        navigating = tab.activity.navigating_since is not None
+    def _limit(self, tab: Tab, settle_max_s: float, navigations: int) -> float:
+        """A navigation under way is waited for as a user would, but not one after the other."""
+        navigating = tab.activity.navigating_since is not None and navigations <= _NAVIGATIONS
         return self._config.navigation_timeout_s if navigating else settle_max_s
 
     async def _dom_age(self, tab: Tab) -> float:

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Starting, ending and losing Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vibench_gym.browser.session import PlaywrightBrowser
+from vibench_gym.core.config import BrowserConfig
+from vibench_gym.core.errors import BrowserFailed, PrerequisiteMissing
+
+if TYPE_CHECKING:
+    from browser.conftest import Site, Start
+
+pytestmark = pytest.mark.browser
+
+
+def _descendants(pid: int) -> list[tuple[int, str]]:
+    children: dict[int, list[tuple[int, str]]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+                command = (entry / "cmdline").read_text().replace("\0", " ")
+            except OSError:
+                continue
+            parent = int(stat.rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append((int(entry.name), command))
+    found, queue = [], [pid]
+    while queue:
+        for child in children.get(queue.pop(), []):
+            found.append(child)
+            queue.append(child[0])
+    return found
+
+
+async def _use(browser: PlaywrightBrowser) -> None:
+    for _ in range(3):
+        await browser.call("open", {"url": "/"})
+
+
+async def test_a_whole_life(site: Site, start: Start, tmp_path: Path) -> None:
+    browser = await start(site, tmp_path)
+    mine = {pid for pid, command in _descendants(os.getpid()) if "chrom" in command}
+    assert mine
+    names = [spec.name for spec in browser.tools]
+    assert {"open", "click", "snapshot", "download"} <= set(names)
+    seen = await browser.call("open", {"url": site.show("<h1>hello</h1>")})
+    assert (seen.id, seen.seq, seen.context, seen.tab) == ("obs-0001", 1, "context_A", "tab_1")
+    await browser.call("new_context", {"name": "context_B"})
+    await browser.close()
+    await browser.close()
+    assert zipfile.is_zipfile(tmp_path / "trace.zip")
+    assert zipfile.is_zipfile(tmp_path / "trace-context_B.zip")
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+    assert not {pid for pid, _ in _descendants(os.getpid())} & mine
+    with pytest.raises(BrowserFailed):
+        await browser.call("snapshot", {})
+
+
+async def test_chromium_killed_is_browser_failed(site: Site, start: Start, tmp_path: Path) -> None:
+    browser = await start(site, tmp_path)
+    await browser.call("open", {"url": site.show("x")})
+    main = next(pid for pid, command in _descendants(os.getpid()) if "--user-data-dir" in command)
+    os.kill(main, signal.SIGKILL)
+    with pytest.raises(BrowserFailed):
+        await _use(browser)
+    with pytest.raises(BrowserFailed):
+        await browser.observe()
+    await browser.close()
+
+
+async def test_driver_killed_is_browser_failed(site: Site, start: Start, tmp_path: Path) -> None:
+    browser = await start(site, tmp_path)
+    driver = next(pid for pid, command in _descendants(os.getpid()) if "run-driver" in command)
+    os.kill(driver, signal.SIGKILL)
+    with pytest.raises(BrowserFailed):
+        await _use(browser)
+    await browser.close()
+
+
+async def test_a_cancelled_call_leaves_a_usable_browser(
+    site: Site, start: Start, tmp_path: Path
+) -> None:
+    browser = await start(site, tmp_path)
+    await browser.call("open", {"url": site.show("<h1>still</h1>")})
+    call = asyncio.create_task(browser.call("wait_for", {"seconds": 30}))
+    await asyncio.sleep(0.3)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert "still" in (await browser.call("snapshot", {})).text
+    await browser.close()
+
+
+async def test_no_chromium_and_no_chromium_like_program(tmp_path: Path) -> None:
+    async def launch(executable: Path) -> None:
+        await PlaywrightBrowser.launch(
+            executable=executable,
+            base_url="http://localhost:1/",
+            screenshots_dir=tmp_path,
+            downloads_dir=tmp_path,
+            assets_dir=None,
+            trace_path=tmp_path / "t.zip",
+            config=BrowserConfig(),
+        )
+
+    with pytest.raises(PrerequisiteMissing, match="apt-get install chromium"):
+        await launch(tmp_path / "none")
+    with pytest.raises(BrowserFailed, match="--version says"):
+        await launch(Path("/bin/true"))
+    fake = tmp_path / "fake"
+    fake.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Chromium 1.2.3.4\nexit 3\n')
+    fake.chmod(0o755)
+    with pytest.raises(BrowserFailed, match="does not start"):
+        await launch(fake)
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+async def test_connection_refused_is_a_finding(start: Start, tmp_path: Path, site: Site) -> None:
+    config = BrowserConfig(settle_quiet_s=0.1, settle_max_s=0.5, max_screenshots=2)
+    browser = await start(site, tmp_path, config, "http://localhost:9/")
+    seen = await browser.call("open", {"url": "/"})
+    assert seen.is_error
+    assert "refused" in seen.text or "UNSAFE_PORT" in seen.text
+    pictures = [(await browser.call("snapshot", {})).screenshot for _ in range(4)]
+    assert pictures[-1] is None
+    asked = await browser.call("screenshot", {})
+    assert asked.screenshot is not None
+    await browser.close()
+    assert len(list((tmp_path / "screenshots").iterdir())) == 3
