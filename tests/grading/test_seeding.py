@@ -138,16 +138,30 @@ async def test_a_state_that_is_not_reached_is_the_graders_fault(lab: Lab, kind: 
     assert all(stack.exited for stack in lab.stacks.prepared[0].stacks)
 
 
-async def test_an_app_that_does_not_start_again_unseeded_is_at_fault(lab: Lab) -> None:
+ASK = 'psql "$POSTGRES_DATABASE_URL" -tAc "select 1"'
+
+
+@pytest.mark.parametrize(
+    ("control", "why"),
+    [
+        (FakeStack(restart_error=AppStartFailed("port in use")), "port in use"),
+        (FakeStack(enter_error=AppStartFailed("exit code 1")), "exit code 1"),
+        (FakeStack(seed_result=FAILED), "ends with 1"),
+        (FakeStack(commands={ASK: ExecResult("", "refused", 2)}), "refused"),
+    ],
+)
+async def test_an_app_that_cannot_take_even_an_empty_seed_is_at_fault(
+    lab: Lab, control: FakeStack, why: str
+) -> None:
     delivering(lab)
-    lab.stacks.queued.append(FakeStack(restart_error=AppStartFailed("port in use")))
+    lab.stacks.queued.append(control)
     lab.seeders(agent([("give_up", {"reason": "the app is gone"})]))
     rollout = await lab.grade(make_task(PLAN))
     record = lab.plan()
     assert record.status is PlanStatus.SEEDING_FAILED
     assert record.app_fault
     assert record.attempts == 1
-    assert "port in use" in (record.error or "")
+    assert why in (record.error or "")
     assert rollout.reward == 0.0
     assert not rollout.mask_sample
 
@@ -234,7 +248,7 @@ async def test_files_are_written_below_seeding_only_and_whole(lab: Lab) -> None:
     disk: dict[str, bytes] = {}
 
     def shell(command: str) -> ExecResult:
-        match = re.search(r"printf %s (\S*) \| base64 -d (>>?) (\S+)$", command)
+        match = re.search(r"printf %s (\S*) \| /usr/bin/base64 -d (>>?) (\S+)$", command)
         assert match is not None, command
         data = base64.b64decode(match[1])
         disk[match[3]] = (disk[match[3]] if match[2] == ">>" else b"") + data

@@ -13,7 +13,7 @@ suspected; where it fails too, our machinery is at fault.
     GraderModelFailed       none: the model speaks to us, not to the app
     VerdictUnusable         one correction per step; silence with the budget used up
     BudgetExceeded          none; the app's time has a budget of its own, which fails the step
-    SeedingFailed           an unseeded app that is stopped starts again in a fresh stack
+    SeedingFailed           an empty script can be applied to a fresh app, its database answers
 
 What never masks, whatever the app does:
 
@@ -23,9 +23,14 @@ What never masks, whatever the app does:
     its page takes the browser down, or hangs it                  the step at hand fails
     it is slow beyond the plan's app time                         the step at hand fails
     it stops its database, fills its disk, eats its memory        its pages fail, so do checks
-    it does not come back after its own stop, during seeding      seeding_failed, its fault, 0
+    it cannot take even an empty seed, or its database is gone    seeding_failed, its fault, 0
     it takes the seeder's browser down                            seeding goes on by shell
     it is missing, rejected, too large, without scripts           build failed, 0
+
+What an app can still do towards a mask: refuse a seed in ways that look like missing features (by
+rule 11 that is the grader's), and talk a judge into contradicting itself twice in one step. The
+first is bounded by the control, the second by marking and flagging what the app says; both are
+visible in the record.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import GraderFault, SubmissionFault
 from vibench_gym.grading.hygiene import clip
+from vibench_gym.stack.base import Seed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -43,6 +49,9 @@ if TYPE_CHECKING:
     from vibench_gym.stack.base import PreparedApp, Stack
 
 _LAST_WORDS = 600
+_ASK_DATABASE = 'psql "$POSTGRES_DATABASE_URL" -tAc "select 1"'
+_ASK_TIMEOUT_S = 20.0
+_NO_SUCH_PROGRAM = 127
 
 
 async def how_app_ended(stack: Stack) -> str | None:
@@ -83,18 +92,27 @@ async def browser_works(
         return False
 
 
-async def broken_restart(prepared: PreparedApp) -> str | None:
-    """Control for a seeding that failed: how an unseeded app fails to start again, None if it does.
+async def broken_ground(prepared: PreparedApp) -> str | None:
+    """Control for a seeding that failed: can an app be seeded at all that nobody has touched?
+
+    On a fresh stack a script that does nothing is applied, which ends and starts the app once, and
+    the database is asked for a one. What does not work there, the app or its set-up has broken; the
+    answer says what, None if all of it works.
 
     Raises:
         GraderFault: the control could not be made.
     """
     try:
         async with prepared.stack() as stack:
-            await stack.restart_app()
+            result = await stack.apply_seed(Seed(files={"seed.sh": b"exit 0\n"}))
+            if result.return_code != 0:
+                return f"a script that does nothing ends with {result.return_code}"
+            asked = await stack.exec(_ASK_DATABASE, timeout_s=_ASK_TIMEOUT_S)
     except SubmissionFault as fault:
         return str(fault)
-    return None
+    if asked.return_code in {0, _NO_SUCH_PROGRAM}:
+        return None
+    return f"its database does not answer: {clip(asked.stderr.strip(), _LAST_WORDS)}"
 
 
 def _port(url: str) -> int:

@@ -18,7 +18,7 @@ from vibench_gym.core.errors import (
 )
 from vibench_gym.core.scorecard import check_verdicts
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.grading.attribution import broken_restart, browser_works, how_app_ended
+from vibench_gym.grading.attribution import broken_ground, browser_works, how_app_ended
 from vibench_gym.grading.bench import settle
 from vibench_gym.grading.plan_seeding import PlanSeeding
 from vibench_gym.grading.tester import Brief, Tester
@@ -92,18 +92,16 @@ class PlanAttempt:
         return await self._test(exits, stack, summary)
 
     async def _seeding_failed(self, fault: SeedingFailed) -> Outcome:
-        """The app's fault only if it does not even start again unseeded (rule 11).
+        """The app's fault only if it does not stand even an empty seed (rule 11).
 
         Raises:
             SeedingFailed: it does; the fault is the grader's.
         """
         with self._shop.watch.phase("control"):
-            broken = await broken_restart(self._shop.bench.prepared)
+            broken = await broken_ground(self._shop.bench.prepared)
         if broken is None:
             raise fault
-        return Outcome(
-            PlanStatus.SEEDING_FAILED, f"the app does not start again, unseeded: {broken}"
-        )
+        return Outcome(PlanStatus.SEEDING_FAILED, f"nothing can be seeded into this app: {broken}")
 
     async def _test(self, exits: contextlib.AsyncExitStack, stack: Stack, summary: str) -> Outcome:
         shop = self._shop

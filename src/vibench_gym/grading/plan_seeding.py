@@ -55,7 +55,7 @@ class PlanSeeding:
             seeder = Seeder(
                 shop.plan,
                 stack=stack,
-                pages=await shop.open_pages(self._scratch, stack, seeding=True),
+                open_pages=lambda: shop.open_pages(self._scratch, stack, seeding=True),
                 reopen=self._reopen,
                 try_seed=self._try,
                 config=shop.bench.config,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from vibench_gym.browser.arguments import TOOL_SPECS
 from vibench_gym.core.errors import BrowserFailed, SeedingFailed
 from vibench_gym.core.tool import ToolCall, ToolResult, ToolSpec
 from vibench_gym.grading.hygiene import clip
@@ -65,7 +66,8 @@ class Delivery:
 class Seeder:
     """Seeds one plan on one stack that is kept for nothing else.
 
-    `reopen` gives a browser again after the app took one down, None when that happened too often.
+    A browser is opened when it is first used. `reopen` gives one again after the app took one down,
+    None when that happened too often.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class Seeder:
         plan: TestPlan,
         *,
         stack: Stack,
-        pages: PageData,
+        open_pages: Callable[[], Awaitable[PageData]],
         reopen: Callable[[], Awaitable[PageData | None]],
         try_seed: TrySeed,
         config: GraderConfig,
@@ -83,8 +85,9 @@ class Seeder:
     ) -> None:
         self._plan = plan
         self._stack = stack
-        self._pages: PageData | None = pages
-        self._browser_tools = tuple(pages.browser.tools)
+        self._pages: PageData | None = None
+        self._browser_lost = False
+        self._open_pages = open_pages
         self._reopen = reopen
         self._try_seed = try_seed
         self._config = config
@@ -131,7 +134,7 @@ class Seeder:
     @property
     def tools(self) -> Sequence[ToolSpec]:
         """What the seeder may call now."""
-        return (*(self._browser_tools if self._pages else ()), *SEEDING_TOOLS)
+        return SEEDING_TOOLS if self._browser_lost else (*TOOL_SPECS, *SEEDING_TOOLS)
 
     async def handle(self, call: ToolCall) -> ToolResult:
         """Carry out one call of the seeder's."""
@@ -190,13 +193,16 @@ class Seeder:
         return ToolResult(f"REFUSED: {problem}")
 
     async def _browse(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        if self._pages is None:
+        if self._browser_lost:
             return ToolResult("there is no browser any more; use the shell", is_error=True)
+        if self._pages is None:
+            self._pages = await self._open_pages()
         try:
             seen = await self._pages.call(name, arguments, step=SEEDING, phase="seeding_browser")
         except BrowserFailed as fault:
             self._log.add("error", SEEDING, error=str(fault))
             self._pages = await self._reopen()
-            left = "A fresh one is open." if self._pages else "Use the shell from here on."
+            self._browser_lost = self._pages is None
+            left = "Use the shell from here on." if self._browser_lost else "A fresh one is open."
             return ToolResult(f"the page took the browser down. {left}", is_error=True)
         return self._pages.result(seen)

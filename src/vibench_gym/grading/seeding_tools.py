@@ -112,14 +112,16 @@ async def write_seed_file(stack: Stack, call: WriteFile) -> ToolResult:
     if not path.startswith(f"{SEED_ROOT}/") or "\0" in path:
         return ToolResult(f"write_file writes below {SEED_ROOT} only", is_error=True)
     data = base64.b64encode(call.content.encode("utf-8", "surrogateescape")).decode()
+    # By their full names: the app may have put programs of its own first on PATH.
     target = shlex.quote(path)
     folder = shlex.quote(posixpath.dirname(path))
     chunks = [data[i : i + _CHUNK] for i in range(0, len(data), _CHUNK)] or [""]
     for number, chunk in enumerate(chunks):
-        prepare = f"mkdir -p {folder} && " if number == 0 else ""
+        prepare = f"/usr/bin/mkdir -p {folder} && " if number == 0 else ""
         into = ">" if number == 0 else ">>"
         result = await stack.exec(
-            f"{prepare}printf %s {chunk} | base64 -d {into} {target}", timeout_s=30.0
+            f"{prepare}builtin printf %s {chunk} | /usr/bin/base64 -d {into} {target}",
+            timeout_s=30.0,
         )
         if result.return_code != 0:
             return ToolResult(f"could not write {path}: {output_of(result, 500)}", is_error=True)
