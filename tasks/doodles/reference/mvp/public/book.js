@@ -7,6 +7,8 @@ const SVG = "http://www.w3.org/2000/svg";
 const cards = document.querySelector("#doodles");
 const problem = document.querySelector("#problem");
 let doodles = [];
+let shown = null;
+let asked = 0;
 let dragged = null;
 
 function picture({ title, strokes }) {
@@ -25,9 +27,13 @@ function picture({ title, strokes }) {
   return svg;
 }
 
+// Only the answer to the last call counts: two quick drags may be answered in any order.
 async function attempt(action) {
+  asked += 1;
+  const mine = asked;
   try {
-    doodles = await action();
+    const answer = await action();
+    if (mine === asked) doodles = answer;
     report(problem, null);
   } catch (error) {
     report(problem, error);
@@ -100,6 +106,8 @@ function card(doodle) {
 }
 
 function show() {
+  if (JSON.stringify(doodles) === shown) return;
+  shown = JSON.stringify(doodles);
   cards.replaceChildren(...doodles.map(card));
   document.querySelector("#count").textContent = count(doodles.length, "doodle");
   document.querySelector("#empty").hidden = doodles.length > 0;
