@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from vibench_gym.core.config import ProcessLimits
 from vibench_gym.core.errors import SandboxUnavailable, SeedingFailed
 from vibench_gym.stack.base import Seed
 from vibench_gym.testing.stack_contract import StackContract
@@ -128,8 +129,6 @@ async def test_no_browser_was_asked_for(prepare: Prepare) -> None:
     async with app.stack() as stack:
         with pytest.raises(SandboxUnavailable):
             _ = stack.browser_executable
-        with pytest.raises(SandboxUnavailable):
-            _ = stack.exchange_dir
 
 
 @pytest.mark.parametrize(
@@ -147,3 +146,12 @@ async def test_what_set_up_left_running_is_gone(prepare: Prepare) -> None:
         alive = await stack.exec("cat /app/alive; sleep 1.5; cat /app/alive", timeout_s=10)
         assert len(alive.stdout.splitlines()) % 2 == 0
         assert "sleep 300" not in (await stack.exec("ps ax", timeout_s=10)).stdout
+
+
+async def test_node_app_with_packages_and_a_global_tool(prepare: Prepare) -> None:
+    app = await prepare("good/node", app=ProcessLimits())
+    async with app.stack() as stack:
+        page = await stack.exec(f"{FETCH}; cowsay hi; node --version", timeout_s=10)
+        assert "<p>from set-up</p>" in page.stdout
+        assert "< hi >" in page.stdout
+        assert app.setup.node_version in page.stdout

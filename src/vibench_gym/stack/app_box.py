@@ -75,16 +75,13 @@ class AppBoxes:
             log_path=log_path,
         )
 
-    def browser(self, chromium: Chromium, exchange: Path) -> BoxSpec:
-        """Chromium's box: nothing of the app's files, and `exchange` at its own path for files."""
+    def browser(self, chromium: Chromium) -> BoxSpec:
+        """Chromium's box: nothing of the app's files, a home and temporary folder of its own."""
         return BoxSpec(
             argv=(chromium.box_executable,),
             user="browser",
             env={"LANG": "C.UTF-8", "TZ": "UTC", "PATH": "/usr/bin:/bin"},
-            binds=(
-                Bind(str(exchange), source=exchange, writable=True),
-                *(Bind(target, source=source) for target, source in chromium.mounts),
-            ),
+            binds=tuple(Bind(target, source=source) for target, source in chromium.mounts),
             limits=self.config.browser,
             nested_userns=True,
         )

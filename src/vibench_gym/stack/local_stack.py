@@ -8,9 +8,7 @@ start is tried again on the template, which no app had a hand in; only if that f
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import os
 import time
 from typing import TYPE_CHECKING, Self
 
@@ -22,7 +20,6 @@ from vibench_gym.core.errors import (
     SeedingFailed,
 )
 from vibench_gym.sandbox.base import ExecResult
-from vibench_gym.sandbox.janitor import WorkFolder
 from vibench_gym.sandbox.zone import StateLimitReached, Zone
 from vibench_gym.stack import envfile
 from vibench_gym.stack.app_server import AppServer
@@ -42,7 +39,6 @@ if TYPE_CHECKING:
 SEED_SCRIPT = "seed.sh"
 MAX_SEED_FILES = 500
 MAX_SEED_BYTES = 64 * MIB
-CLOSE_TIMEOUT_S = 30.0
 
 
 class LocalStack:
@@ -71,7 +67,6 @@ class LocalStack:
         self._zone = self._new_zone(snapshot, "stack")
         self._database = Database(self._zone, boxes.toolchain.postgres, self._config.database)
         self._server = AppServer(self._zone, boxes, self._config, log_path)
-        self._exchange: WorkFolder | None = None
         self._launcher: Path | None = None
 
     @property
@@ -95,19 +90,6 @@ class LocalStack:
             raise SandboxUnavailable("the stack does not stand, or was made without a browser")
         return self._launcher
 
-    @property
-    def exchange_dir(self) -> Path:
-        """A folder that Chromium sees at the same path and may write: for its downloads.
-
-        What is in it comes from a hostile page: open regular files only, never follow links.
-
-        Raises:
-            SandboxUnavailable: the stack does not stand, or was made without a browser.
-        """
-        if self._exchange is None:
-            raise SandboxUnavailable("the stack does not stand, or was made without a browser")
-        return self._exchange.path
-
     async def __aenter__(self) -> Self:
         """Bring everything up; on failure nothing is left."""
         try:
@@ -123,7 +105,7 @@ class LocalStack:
                 with self._timed("files"):
                     await self._enter_seeded(self._seed)
         except BaseException:
-            await self._close()
+            await self._zone.close()
             raise
         return self
 
@@ -134,7 +116,7 @@ class LocalStack:
         traceback: TracebackType | None,
     ) -> None:
         """End everything in the zone and the zone itself."""
-        await self._close()
+        await self._zone.close()
 
     async def exec(
         self, command: str, *, timeout_s: float, env: Mapping[str, str] | None = None
@@ -207,12 +189,7 @@ class LocalStack:
     async def _ready_browser(self) -> None:
         if self._chromium is None:
             return
-        self._exchange = await asyncio.to_thread(WorkFolder, "exchange")
-        if self._uids.dedicated:
-            os.chown(self._exchange.path, self._uids.browser, self._uids.browser)
-        self._launcher = await self._zone.launcher(
-            self._boxes.browser(self._chromium, self._exchange.path)
-        )
+        self._launcher = await self._zone.launcher(self._boxes.browser(self._chromium))
 
     async def _enter_seeded(self, seed: Seed) -> None:
         result = await self.apply_seed(seed)
@@ -259,18 +236,3 @@ class LocalStack:
         finally:
             spent = time.perf_counter() - start
             self._timings[phase] = self._timings.get(phase, 0.0) + spent
-
-    async def _close(self) -> None:
-        closing = asyncio.create_task(self._close_all())
-        try:
-            await asyncio.shield(closing)
-        except asyncio.CancelledError:
-            await asyncio.wait({closing}, timeout=CLOSE_TIMEOUT_S)
-            raise
-
-    async def _close_all(self) -> None:
-        try:
-            await self._zone.close()
-        finally:
-            if self._exchange is not None:
-                await asyncio.to_thread(self._exchange.remove)
