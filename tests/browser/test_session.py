@@ -42,6 +42,10 @@ def _descendants(pid: int) -> list[tuple[int, str]]:
     return found
 
 
+def _hidden(folder: Path) -> list[Path]:
+    return list(folder.glob(".*"))
+
+
 async def _use(browser: PlaywrightBrowser) -> None:
     for _ in range(3):
         await browser.call("open", {"url": "/"})
@@ -60,7 +64,7 @@ async def test_a_whole_life(site: Site, start: Start, tmp_path: Path) -> None:
     await browser.close()
     assert zipfile.is_zipfile(tmp_path / "trace.zip")
     assert zipfile.is_zipfile(tmp_path / "trace-context_B.zip")
-    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+    assert not _hidden(tmp_path)
     assert not {pid for pid, _ in _descendants(os.getpid())} & mine
     with pytest.raises(BrowserFailed):
         await browser.call("snapshot", {})
@@ -122,7 +126,7 @@ async def test_no_chromium_and_no_chromium_like_program(tmp_path: Path) -> None:
     fake.chmod(0o755)
     with pytest.raises(BrowserFailed, match="does not start"):
         await launch(fake)
-    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+    assert not _hidden(tmp_path)
 
 
 async def test_connection_refused_is_a_finding(start: Start, tmp_path: Path, site: Site) -> None:

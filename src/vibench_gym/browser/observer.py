@@ -68,6 +68,8 @@ class Observer:
         self._pages = pages
         self._album = Album(screenshots_dir, pages.config.max_screenshots)
         self._seq = 0
+        self.saw_nothing = False
+        """Whether the last look got nothing from the page: it hangs, or more than it is gone."""
 
     async def look(self, look: Look) -> Observation:
         """Look at the current tab.
@@ -79,6 +81,7 @@ class Observer:
         await self._close_refused(visitor)
         tab = await self._pages.current()
         seen = _Seen() if tab.crashed else await self._see(tab, look)
+        self.saw_nothing = seen.snapshot is None
         if seen.hangs:
             look = replace(look, is_error=True)
         self._seq += 1

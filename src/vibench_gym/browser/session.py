@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT_S = 10.0
 HEARTBEAT_S = 10.0
 START_TIMEOUT_S = 30.0
-_GONE_GRACE_S = 1.0
 
 
 class PlaywrightBrowser:
@@ -179,13 +178,15 @@ class PlaywrightBrowser:
     async def _observed(self, look: Look) -> Observation:
         """Look at the page; where it does not answer, make sure that it is the page."""
         observation = await self._observer.look(look)
-        tab = self._pages.visitor.current
-        if tab is not None and tab.hung:
-            try:
-                await bounded(self._heartbeat.send("Browser.getVersion"), HEARTBEAT_S)
-            except PageUnresponsive:
-                raise BrowserFailed("Chromium or its driver does not answer") from None
+        if self._observer.saw_nothing and not observation.page_crashed:
+            await self._check_alive()
         return observation
+
+    async def _check_alive(self) -> None:
+        try:
+            await bounded(self._heartbeat.send("Browser.getVersion"), HEARTBEAT_S)
+        except (PageUnresponsive, PlaywrightError):
+            raise BrowserFailed("Chromium or its driver does not answer") from None
 
     async def _settle_quietly(self) -> None:
         """After a failed action: let what it has set in motion come to rest, if it does."""
@@ -202,11 +203,13 @@ class PlaywrightBrowser:
 
     async def _is_gone(self) -> bool:
         """Whether it is the whole browser that is gone and not one page."""
-        if self._chromium.is_connected():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_GONE_GRACE_S):
-                    await self._gone.wait()
-        return self._gone.is_set() or not self._chromium.is_connected()
+        if self._gone.is_set() or not self._chromium.is_connected():
+            return True
+        try:
+            await self._check_alive()
+        except BrowserFailed:
+            return True
+        return self._gone.is_set()
 
     @contextlib.asynccontextmanager
     async def _classified(self) -> AsyncIterator[None]:
