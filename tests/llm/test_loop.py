@@ -111,7 +111,7 @@ async def test_a_call_that_was_cut_off() -> None:
     cut = Completion(
         Message("assistant", tool_calls=(ToolCall("1", "echo", None, '{"te'),)), "length"
     )
-    silent = Completion(Message("assistant", "So I thi"), "length")
+    silent = Completion(Message("assistant", "So I w"), "length")
     bench = Bench([cut, silent, calls(("stop", {}))])
     await bench.loop.run()
     assert CUT_OFF in bench.results[0]

@@ -19,6 +19,7 @@ from vibench_gym.llm import replay_server as server_module
 from vibench_gym.llm.base import Completion, Message, Usage
 from vibench_gym.llm.cassette import Cassette, Request
 from vibench_gym.llm.openai import OpenAIChatModel
+from vibench_gym.llm.recording import Recording
 from vibench_gym.llm.replay_server import ReplayServer
 from vibench_gym.llm.script import parse_script
 from vibench_gym.testing.fake_model import calls
@@ -265,6 +266,19 @@ async def test_scripts_can_be_added_while_it_serves(tmp_path: Path) -> None:
         server.add_script("late", path)
         answer = await client.chat.completions.create(model="late", messages=[USER])
     assert answer.choices[0].message.tool_calls
+
+
+async def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_text("no cassette")
+    before = asyncio.all_tasks()
+    server = ReplayServer(record=Recording(path, "http://127.0.0.1:9/v1", None))
+    with pytest.raises(TaskInvalid):
+        await server.__aenter__()
+    assert asyncio.all_tasks() == before
+    path.unlink()
+    async with server:  # and can be tried again
+        assert server.base_url
 
 
 async def test_leaves_nothing_behind() -> None:

@@ -260,6 +260,41 @@ def test_a_value_that_is_not_there_is_a_failed_check() -> None:
     assert "not captured" in str((call.arguments or {})["reason"])
 
 
+def test_patterns_with_a_value_that_is_not_there() -> None:
+    lines = (
+        OPEN,
+        "- capture: {code: 'code: (.+)'}",
+        "  non_fatal: q",
+        "- when: {see: ['${code}']}",
+        "  then: [{back: {}}]",
+        "- capture: {more: '${code} (.+)'}",
+        "  non_fatal: q",
+        "- check: the code ${code}",
+        "  see: ['${code}']",
+    )
+    talk = Talk(script(qa(*lines)))
+    talk.answer(page("- list [ref=e1]"))
+    talk.answer("RECORDED failed, not fatal")
+    talk.expect("record_check", check="read more", outcome="failed")
+    talk.answer("RECORDED failed, not fatal")
+    call = talk.expect("record_check", check="the code ${code}", outcome="failed")
+    assert "not captured" in str((call.arguments or {})["reason"])
+
+
+def test_lists_and_maps_are_filled_in() -> None:
+    lines = (
+        OPEN,
+        "- select: {ref: combobox, values: ['${today}', b]}",
+        "- mouse: {actions: [{kind: move, x: 1, y: 2.5}]}",
+        *SEE_MILK,
+    )
+    talk = Talk(script(qa(*lines)))
+    talk.answer(page("- combobox [ref=e5]"))
+    talk.expect("select", ref="e5", values=["2026-01-31", "b"])
+    talk.answer(page())
+    talk.expect("mouse", actions=[{"kind": "move", "x": 1, "y": 2.5}])
+
+
 def test_a_value_that_comes_at_the_second_look() -> None:
     lines = (OPEN, "- capture: {code: 'code: (.+)'}", "- press: {key: '${code}'}")
     talk = Talk(script(qa(*lines, *SEE_MILK)))

@@ -90,7 +90,7 @@ def test_a_good_script() -> None:
         ("role: qa\nextra: 1\nsteps: []", 2, "'extra' does not belong here"),
         ("role: qa\nrole: qa\nsteps: []", 2, "'role' is repeated"),
         ("role: qa\nsteps: [&a {name: x}, *a]", 2, "aliases are refused"),
-        (items("- opne: {url: /}"), 5, "'opne' is no tool or item of a qa script"),
+        (items("- tap: {url: /}"), 5, "'tap' is no tool or item of a qa script"),
         (items("- shell: {command: ls}"), 5, "'shell' is no tool or item of a qa script"),
         (items("- open: {}"), 5, "open needs the argument 'url'"),
         (items("- open: {url: /, x: 1}"), 5, "open has no argument 'x'"),
@@ -138,7 +138,7 @@ def test_problems_name_their_line(text: str, line: int, message: str) -> None:
 
 
 def test_all_problems_at_once_in_order() -> None:
-    found = problems(items("- opne: {url: /}", "- check: c"))
+    found = problems(items("- tap: {url: /}", "- check: c"))
     assert [int(re.split(":", problem)[1]) for problem in found] == sorted([5, 6, 3])
 
 
