@@ -18,6 +18,7 @@ from vibench_gym.core.errors import (
     CassetteMiss,
     GraderModelFailed,
     SandboxUnavailable,
+    SeedingFailed,
 )
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.sandbox.base import ExecResult
@@ -81,6 +82,26 @@ async def test_a_state_that_needs_nothing_needs_no_script(lab: Lab) -> None:
     record = await lab.grade_plan(PLAN)
     assert record.status is PlanStatus.GRADED
     assert not record.seeded
+
+
+class Overfull(FakeStack):
+    """Its seed folder holds more than a seed may, some number of times."""
+
+    times = 1
+
+    async def read_seed_folder(self) -> Seed:
+        if self.times:
+            self.times -= 1
+            raise SeedingFailed("too many files")
+        return await super().read_seed_folder()
+
+
+async def test_a_seed_that_is_too_large_is_handed_back(lab: Lab) -> None:
+    lab.stacks.queued.append(Overfull(seed_folder=SEED))
+    seeder = agent([DONE, DONE])
+    lab.seeders(seeder)
+    assert (await lab.grade_plan(PLAN)).seeded
+    assert told(seeder)[0] == "REFUSED: too many files"
 
 
 async def test_files_without_a_script_are_handed_back(lab: Lab) -> None:
@@ -147,6 +168,7 @@ ASK = 'psql "$POSTGRES_DATABASE_URL" -tAc "select 1"'
         (FakeStack(restart_error=AppStartFailed("port in use")), "port in use"),
         (FakeStack(enter_error=AppStartFailed("exit code 1")), "exit code 1"),
         (FakeStack(seed_result=FAILED), "ends with 1"),
+        (Overfull(), "write into the seed's folder"),
         (FakeStack(commands={ASK: ExecResult("", "refused", 2)}), "refused"),
     ],
 )

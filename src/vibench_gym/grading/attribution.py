@@ -38,7 +38,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from vibench_gym.core.errors import GraderFault, SubmissionFault
+from vibench_gym.core.errors import GraderFault, SeedingFailed, SubmissionFault
 from vibench_gym.grading.hygiene import clip
 from vibench_gym.stack.base import Seed
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from vibench_gym.stack.base import PreparedApp, Stack
 
 _LAST_WORDS = 600
+_EMPTY_SEED = Seed(files={"seed.sh": b"exit 0\n"})
 _ASK_DATABASE = 'psql "$POSTGRES_DATABASE_URL" -tAc "select 1"'
 _ASK_TIMEOUT_S = 20.0
 _NO_SUCH_PROGRAM = 127
@@ -95,24 +96,33 @@ async def browser_works(
 async def broken_ground(prepared: PreparedApp) -> str | None:
     """Control for a seeding that failed: can an app be seeded at all that nobody has touched?
 
-    On a fresh stack a script that does nothing is applied, which ends and starts the app once, and
-    the database is asked for a one. What does not work there, the app or its set-up has broken; the
-    answer says what, None if all of it works.
+    On a fresh stack a script that does nothing is applied, which ends and starts the app once; it
+    has to be still there afterwards, and the database is asked for a one. What does not work there,
+    the app or its set-up has broken; the answer says what, None if all of it works.
 
     Raises:
         GraderFault: the control could not be made.
     """
     try:
         async with prepared.stack() as stack:
-            result = await stack.apply_seed(Seed(files={"seed.sh": b"exit 0\n"}))
+            result = await stack.apply_seed(_EMPTY_SEED)
             if result.return_code != 0:
                 return f"a script that does nothing ends with {result.return_code}"
+            if await _meddled(stack):
+                return "its processes write into the seed's folder"
             asked = await stack.exec(_ASK_DATABASE, timeout_s=_ASK_TIMEOUT_S)
     except SubmissionFault as fault:
         return str(fault)
     if asked.return_code in {0, _NO_SUCH_PROGRAM}:
         return None
     return f"its database does not answer: {clip(asked.stderr.strip(), _LAST_WORDS)}"
+
+
+async def _meddled(stack: Stack) -> bool:
+    try:
+        return (await stack.read_seed_folder()).files != _EMPTY_SEED.files
+    except SeedingFailed:  # more is there than a seed may hold
+        return True
 
 
 def _port(url: str) -> int:

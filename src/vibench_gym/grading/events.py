@@ -83,14 +83,10 @@ class Stopwatch:
         """Add seconds to a phase."""
         self._seconds[name] = self._seconds.get(name, 0.0) + seconds
 
-    def merge(self, timings: Mapping[str, float], prefix: str = "") -> None:
+    def merge(self, timings: Mapping[str, float]) -> None:
         """Add a whole set of phases."""
         for name, seconds in timings.items():
-            self.add(prefix + name, seconds)
-
-    def seconds(self, name: str) -> float:
-        """What a phase came to so far."""
-        return self._seconds.get(name, 0.0)
+            self.add(name, seconds)
 
     def records(self) -> tuple[PhaseTiming, ...]:
         """Everything measured, rounded to a tenth of a millisecond."""

@@ -176,17 +176,21 @@ class Seeder:
 
     async def _finish(self, summary: str) -> ToolResult:
         self._deliveries += 1
-        seed = await self._stack.read_seed_folder()
+        try:
+            seed = await self._stack.read_seed_folder()
+        except SeedingFailed as too_much:
+            return self._hand_back(str(too_much))
         if (seed.files or seed.env) and "seed.sh" not in seed.files:
-            problem: str | None = _NO_SCRIPT
-        else:
-            problem = await self._try_seed(seed)
-        if problem is None:
-            for flag in self._flags.scan(summary, f"{SEEDING} summary"):
-                self._log.add("flag", SEEDING, flag=flag)
-            kept = seed if seed.files else None
-            self._delivery = Delivery(kept, clip(summary, _SUMMARY_CHARS))
-            return ToolResult("ACCEPTED.")
+            return self._hand_back(_NO_SCRIPT)
+        if (problem := await self._try_seed(seed)) is not None:
+            return self._hand_back(problem)
+        for flag in self._flags.scan(summary, f"{SEEDING} summary"):
+            self._log.add("flag", SEEDING, flag=flag)
+        kept = seed if seed.files else None
+        self._delivery = Delivery(kept, clip(summary, _SUMMARY_CHARS))
+        return ToolResult("ACCEPTED.")
+
+    def _hand_back(self, problem: str) -> ToolResult:
         self._log.add("refusal", SEEDING, why=clip(problem, 2000))
         if self._deliveries >= MAX_DELIVERIES:
             self._gave_up = f"the seed does not stand on a fresh app: {problem}"

@@ -93,11 +93,6 @@ class Tester:
         self._finished = False
 
     @property
-    def finished(self) -> bool:
-        """Whether `finish` was accepted."""
-        return self._finished
-
-    @property
     def tools(self) -> Sequence[ToolSpec]:
         """What the agent may call now: the browser's tools go when the step's budget is used up."""
         if self._withdrawn() or self._book.complete:
