@@ -15,8 +15,9 @@ import os
 import resource
 import signal
 
+from vibench_gym.sandbox.agent import watch
 from vibench_gym.sandbox.agent.bounded_log import BoundedLog
-from vibench_gym.sandbox.agent.bwrap_arguments import bwrap_arguments
+from vibench_gym.sandbox.agent.bwrap_arguments import bwrap_arguments, memory_folders
 from vibench_gym.sandbox.agent.cgroup import BoxGroup
 
 TYPE_CHECKING = False
@@ -254,6 +255,16 @@ class BoxProcess:
     def out_of_memory(self) -> bool:
         """Whether the kernel killed something in the box for its memory."""
         return self._group is not None and self._group.out_of_memory()
+
+    def exceeds_memory(self, pids: list[int]) -> bool:
+        """Whether the box, with these processes, is to be killed for its memory.
+
+        A control group also counts files in memory; without one they are asked for.
+        """
+        limit = self.limits["memory_bytes"]
+        if self._group is None and self.first_pid is not None:
+            limit -= watch.memory_folder_bytes(self.first_pid, memory_folders(self.spec))
+        return self.out_of_memory() or watch.exceeds_memory(pids, limit)
 
     def remove_group(self) -> bool:
         """Remove the box's control group; False while the kernel still holds it."""

@@ -87,6 +87,13 @@ def _memory_folders(spec: Mapping[str, Any], home: str, targets: set[str]) -> li
     return options
 
 
+def memory_folders(spec: Mapping[str, Any]) -> list[str]:
+    """The folders of a box that are file systems in memory of its own, outside the zone's state."""
+    targets = {bind["target"] for bind in spec["binds"]}
+    own_tmp = [] if spec["user"] == "app" else [_TMP]
+    return [*({*own_tmp, USERS[spec["user"]][2]} - targets), _SHARED_MEMORY, _VAR_TMP]
+
+
 def _bind(bind: Mapping[str, Any], stage: Callable[[str], str]) -> list[str]:
     state = bind.get("state")
     source = folder_path(state) if state else stage(bind["path"])

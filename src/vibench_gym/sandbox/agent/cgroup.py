@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ROOT = "/sys/fs/cgroup"
 PARENT = "vibench-gym"
 CONTROLLERS = ("memory", "pids")
+FAIRNESS = "cpu"
+"""Where it can be had: many busy processes in one box then weigh no more than one."""
 
 
 def find_base() -> dict[str, str]:
@@ -31,15 +33,15 @@ def find_base() -> dict[str, str]:
         for place in places:
             enabled = _read(f"{place}/cgroup.subtree_control").split()
             if os.access(place, os.W_OK) and set(CONTROLLERS) <= set(enabled):
-                return dict.fromkeys(CONTROLLERS, f"{place.rstrip('/')}/{PARENT}")
+                wanted = (*CONTROLLERS, *([FAIRNESS] if FAIRNESS in enabled else []))
+                return dict.fromkeys(wanted, f"{place.rstrip('/')}/{PARENT}")
         return {}
     base = {}
-    for controller in CONTROLLERS:
+    for controller in (*CONTROLLERS, FAIRNESS):
         place = f"{ROOT}/{controller}{own.get(controller, '/')}".rstrip("/")
-        if not os.path.exists(f"{place}/cgroup.procs") or not os.access(place, os.W_OK):
-            return {}
-        base[controller] = f"{place}/{PARENT}"
-    return base
+        if os.path.exists(f"{place}/cgroup.procs") and os.access(place, os.W_OK):
+            base[controller] = f"{place}/{PARENT}"
+    return base if set(CONTROLLERS) <= set(base) else {}
 
 
 class BoxGroup:
@@ -93,7 +95,7 @@ def enable_controllers(base: Mapping[str, str], zone: str) -> dict[str, str]:
         _make(folder)
     if len(set(folders.values())) == 1:
         for folder in (base["memory"], folders["memory"]):
-            _write(f"{folder}/cgroup.subtree_control", "+memory +pids")
+            _write(f"{folder}/cgroup.subtree_control", " ".join(f"+{name}" for name in base))
     return folders
 
 

@@ -147,10 +147,14 @@ def _write(
 
 
 def _unlink(handle: int, name: str) -> None:
+    """Take what is in the way away; a folder is only moved aside, for it may be of any size."""
     try:
         os.unlink(name, dir_fd=handle)
     except FileNotFoundError:
         return
+    except IsADirectoryError:
+        aside = f".replaced-{os.urandom(8).hex()}"
+        os.rename(name, aside, src_dir_fd=handle, dst_dir_fd=handle)
 
 
 def get(folder: str, target: int, *, max_files: int, max_bytes: int) -> None:

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _LISTEN = "0A"
 _MAX_TABLE = 4 * 1024 * 1024
@@ -65,6 +69,18 @@ def proportional_bytes(pids: list[int]) -> int:
 def exceeds_memory(pids: list[int], limit: int) -> bool:
     """Whether processes together use more than they may."""
     return resident_bytes(pids) > limit and proportional_bytes(pids) > limit
+
+
+def memory_folder_bytes(pid: int, folders: Iterable[str]) -> int:
+    """Space used in file systems in memory that a box has of its own, seen through a process."""
+    total = 0
+    for folder in folders:
+        try:
+            space = os.statvfs(f"/proc/{pid}/root{folder}")
+        except OSError:
+            continue
+        total += (space.f_blocks - space.f_bfree) * space.f_frsize
+    return total
 
 
 def listening_ports() -> list[int]:

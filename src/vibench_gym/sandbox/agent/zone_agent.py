@@ -400,8 +400,7 @@ class ZoneAgent:
                 if not output.closed:
                     output.tick()
             pids = watch.below(box.pid, parent_of)
-            limit = box.limits["memory_bytes"]
-            if box.out_of_memory() or watch.exceeds_memory(pids, limit):
+            if box.exceeds_memory(pids):
                 box.killed_by_limit = True
                 box.kill()
 
