@@ -57,8 +57,13 @@ class AppBoxes:
         *argv: str,
         env: Mapping[str, str] | None = None,
         log_path: Path | None = None,
+        seeds: bool = False,
     ) -> BoxSpec:
-        """A box of the app's user, in `/app`."""
+        """A box of the app's user, in `/app`.
+
+        Only a box that `seeds` may write to `/seeding`: a server that could would be able to break
+        the seed it is given, and with it the grading of its plan.
+        """
         return BoxSpec(
             argv=argv,
             user="app",
@@ -67,7 +72,7 @@ class AppBoxes:
                 Bind("/app", state="app", writable=True),
                 Bind("/venv", state="venv", writable=True),
                 Bind("/home/app", state="home", writable=True),
-                Bind("/seeding", state="seeding", writable=True),
+                Bind("/seeding", state="seeding", writable=seeds),
                 *(Bind(target, source=source) for target, source in self.toolchain.mounts),
             ),
             cwd="/app",

@@ -123,7 +123,7 @@ class LocalStack:
     ) -> ExecResult:
         """Run a shell command as the app's user in the app's zone, cwd `/app`."""
         spec = self._boxes.app(
-            "/usr/bin/bash", "-c", command, env={**self._server.env, **(env or {})}
+            "/usr/bin/bash", "-c", command, env={**self._server.env, **(env or {})}, seeds=True
         )
         return await self._zone.run(spec, timeout_s=timeout_s)
 
@@ -148,14 +148,18 @@ class LocalStack:
         Raises:
             AppStartFailed: the app does not come up on the seed.
         """
-        await self.exec("find /seeding -mindepth 1 -delete", timeout_s=self._config.seed_timeout_s)
+        await self.exec(
+            "/usr/bin/find /seeding -mindepth 1 -delete", timeout_s=self._config.seed_timeout_s
+        )
         if seed.files:
             await self._zone.put_files("seeding", seed.files)
         env = envfile.allowed(seed.env)
         result = ExecResult(stdout="", stderr="", return_code=0)
         if SEED_SCRIPT in seed.files:
             result = await self.exec(
-                f"bash /seeding/{SEED_SCRIPT}", timeout_s=self._config.seed_timeout_s, env=env
+                f"/usr/bin/bash /seeding/{SEED_SCRIPT}",
+                timeout_s=self._config.seed_timeout_s,
+                env=env,
             )
         if result.return_code == 0:
             await self.restart_app(env)
