@@ -56,11 +56,12 @@ def find_registries(toolchain: Toolchain, extra_hosts: Iterable[str] = ()) -> Re
     Raises:
         PrerequisiteMissing: no client says where Python or npm packages come from.
     """
-    pythons = (sys.executable, str(toolchain.python.prefix / "bin" / f"python{_series(toolchain)}"))
+    app_python = toolchain.python.prefix / "bin" / f"python{toolchain.python.series}"
+    pythons = (sys.executable, str(app_python))
     default_index, storage = _pip_defaults(pythons)
-    indexes = tuple(dict.fromkeys(map(_with_slash, _configured_indexes(pythons))))
-    if not indexes or not _replaces_default(pythons):
-        indexes = tuple(dict.fromkeys((*_primary_first(indexes, default_index),)))
+    configured = [_with_slash(url) for url in _configured_indexes(pythons)]
+    primary = [] if configured and _replaces_default(pythons) else [default_index]
+    indexes = tuple(dict.fromkeys([*primary, *configured]))
     npm = _npm_registry(toolchain)
     hosts = {_host(url) for url in (*indexes, npm)} | set(extra_hosts)
     if default_index in indexes:
@@ -76,15 +77,6 @@ def trust_store() -> ssl.SSLContext:
         if path and Path(path).is_file():
             context.load_verify_locations(cafile=path)
     return context
-
-
-def _series(toolchain: Toolchain) -> str:
-    return toolchain.python.series
-
-
-def _primary_first(extra: Sequence[str], default_index: str) -> Iterator[str]:
-    yield default_index
-    yield from (url for url in extra if url != default_index)
 
 
 def _pip_defaults(pythons: Iterable[str]) -> tuple[str, str]:
@@ -179,6 +171,8 @@ def _output(command: Sequence[str], cwd: str | None = None) -> str | None:
             timeout=30,
             stdin=subprocess.DEVNULL,
             cwd=cwd,
+            # npm would leave a cache of compiled code in the temporary folder.
+            env={**os.environ, "NODE_DISABLE_COMPILE_CACHE": "1"},
         )
     except (OSError, subprocess.SubprocessError):
         return None
