@@ -197,12 +197,21 @@ class Start(Protocol):
     """Starts a browser of the test's own."""
 
     def __call__(
-        self, site: Site, folder: Path, config: BrowserConfig = ..., base_url: str | None = None
+        self,
+        site: Site,
+        folder: Path,
+        config: BrowserConfig = ...,
+        base_url: str | None = None,
+        executable: Path | None = None,
     ) -> Awaitable[PlaywrightBrowser]: ...
 
 
 async def start_browser(
-    site: Site, folder: Path, config: BrowserConfig = QUICK, base_url: str | None = None
+    site: Site,
+    folder: Path,
+    config: BrowserConfig = QUICK,
+    base_url: str | None = None,
+    executable: Path | None = None,
 ) -> PlaywrightBrowser:
     assets = folder / "assets"
     (assets / "deep").mkdir(parents=True, exist_ok=True)
@@ -211,7 +220,7 @@ async def start_browser(
     (assets / "link.txt").unlink(missing_ok=True)
     (assets / "link.txt").symlink_to("/etc/passwd")
     return await PlaywrightBrowser.launch(
-        executable=chromium(),
+        executable=executable or chromium(),
         base_url=base_url or f"{site.url}/",
         screenshots_dir=folder / "screenshots",
         downloads_dir=folder / "downloads",
@@ -225,6 +234,17 @@ async def start_browser(
 @pytest.fixture
 def start() -> Start:
     return start_browser
+
+
+@pytest.fixture
+def driving() -> type[Drive]:
+    """To drive a browser of the test's own."""
+    return Drive
+
+
+@pytest.fixture
+def chromium_path() -> Path:
+    return chromium()
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from vibench_gym.sandbox.bwrap_program import find_bwrap
+
 if TYPE_CHECKING:
-    from browser.conftest import Drive
+    from pathlib import Path
+
+    from browser.conftest import Drive, Site, Start
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
@@ -99,3 +103,26 @@ async def test_no_download_big_download_and_failed_download(drive: Drive) -> Non
     seen = await drive.ok("download", 'link "big"')
     assert "300000 bytes are more than the 200000 that are kept" in seen.text
     assert "no element" in await drive.fails("download", ref="e999")
+
+
+@pytest.mark.sandbox
+async def test_chromium_in_a_file_system_of_its_own(
+    site: Site, start: Start, driving: type[Drive], chromium_path: Path, tmp_path: Path
+) -> None:
+    bwrap = find_bwrap()
+    assert bwrap is not None
+    boxed = tmp_path / "boxed"
+    boxed.write_text(
+        f'#!/bin/sh\nexec "{bwrap.host_path}" --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp '
+        f'--unshare-pid -- {chromium_path} "$@"\n'
+    )
+    boxed.chmod(0o755)
+    browser = await start(site, tmp_path / "run", executable=boxed)
+    driven = driving(browser, site, tmp_path / "run")
+    site.reply("/boxed", "over the wall", headers={"content-disposition": "attachment"})
+    await driven.show(f"<a href=/boxed>get</a><input type=file aria-label=F>{SHOW_FILES}")
+    seen = await driven.ok("download", 'link "get"')
+    assert "over the wall" in seen.text
+    await driven.ok("upload", 'button "F"', files=["photo.png"])
+    assert "got photo.png/image/png/15" in driven.snapshot
+    await browser.close()

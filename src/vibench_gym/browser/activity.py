@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from playwright.async_api import Error as PlaywrightError
+
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Request
 
@@ -33,6 +35,14 @@ DOM_AGE = """(() => {
   return performance.now() - state.at;
 })()"""
 """Milliseconds since the DOM last changed (since we first asked, in a new document)."""
+
+
+def _frame(request: Request) -> Frame | None:
+    try:
+        return request.frame
+    except PlaywrightError:
+        # A pop-up's very first request is older than its frame.
+        return None
 
 
 @dataclass  # no slots: Playwright hangs attributes on owners of handlers
@@ -57,7 +67,7 @@ class Activity:
         self.last = now
         if len(self._pending) < _MAX_PENDING:
             self._pending[request] = now
-        if request.is_navigation_request() and request.frame == main_frame:
+        if request.is_navigation_request() and _frame(request) == main_frame:
             self._navigation, self.navigating_since = request, now
             self.navigations += 1
 

@@ -125,7 +125,10 @@ async def type_text(pages: Pages, tab: Tab, call: args.Type) -> str:
     if call.ref is not None:
         target = await pages.element(tab, call.ref)
         where = f"into {pages.label(tab, call.ref)}"
-        if tab.snapshot.focused != call.ref:
+        if tab.snapshot.focused == call.ref:
+            # Where the caret is, is the user's business: a click would move it.
+            await pages.act(tab, target.focus(timeout=pages.timeout_ms))
+        else:
             await pages.act(tab, target.click(timeout=pages.timeout_ms))
             await pages.settler.after(tab)
     delay = min(KEY_DELAY_MS, TYPING_MAX_S * 1000 / max(1, len(call.text)))

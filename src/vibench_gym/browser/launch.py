@@ -100,6 +100,7 @@ async def launch_chromium(
     playwright: Playwright,
     *,
     executable: Path,
+    version: str,
     chromium_sandbox: bool,
     traces_dir: Path | None,
     viewport: tuple[int, int],
@@ -107,10 +108,8 @@ async def launch_chromium(
     """Start it.
 
     Raises:
-        PrerequisiteMissing: there is no such executable.
         BrowserFailed: it does not come up.
     """
-    version = await chromium_version(executable)
     settings: dict[str, Any] = {"traces_dir": traces_dir} if traces_dir is not None else {}
     try:
         async with asyncio.timeout(LAUNCH_TIMEOUT_S + 5):

@@ -23,7 +23,7 @@ from vibench_gym.browser.failures import (
     explain,
     is_gone,
 )
-from vibench_gym.browser.launch import launch_chromium
+from vibench_gym.browser.launch import chromium_version, launch_chromium
 from vibench_gym.browser.observer import Look, Observer
 from vibench_gym.browser.pages import Pages
 from vibench_gym.browser.tools import carry_out
@@ -96,11 +96,19 @@ class PlaywrightBrowser:
         for folder in (screenshots_dir, downloads_dir):
             folder.mkdir(parents=True, exist_ok=True)
         trace = TraceRecorder(trace_path)
-        playwright = await _start_driver()
+        # Two programs that start side by side.
+        asking = asyncio.create_task(chromium_version(executable))
+        try:
+            playwright = await _start_driver()
+        except BaseException:
+            asking.cancel()
+            trace.discard()
+            raise
         try:
             chromium = await launch_chromium(
                 playwright,
                 executable=executable,
+                version=await asking,
                 chromium_sandbox=chromium_sandbox,
                 traces_dir=trace.parts_dir,
                 viewport=(config.viewport_width, config.viewport_height),
@@ -124,6 +132,7 @@ class PlaywrightBrowser:
             async with browser._classified():
                 await pages.add_visitor("context_A")
         except BaseException:
+            asking.cancel()
             await _stop_driver(playwright)
             trace.discard()
             raise

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _MAX_BLOCKED_HOSTS = 50
 _MAX_OPEN_DOWNLOADS = 20
+_MAX_NEWS = 50
 
 
 @dataclass(eq=False)  # no slots: Playwright hangs attributes on owners of handlers
@@ -92,6 +93,7 @@ class Tab:
     def _on_navigated(self, frame: Frame) -> None:
         if frame == self.page.main_frame:
             self.activity.document_replaced()
+            self.file_chooser = None
 
     def _on_file_chooser(self, chooser: FileChooser) -> None:
         self.file_chooser = chooser
@@ -140,7 +142,7 @@ class Visitor:
         if self.current is None:
             self.current = tab
         elif ours is None:
-            self.news.append(f"a new tab opened: {tab.name}")
+            self._tell(f"a new tab opened: {tab.name}")
         return tab
 
     def tab(self, name: str) -> Tab | None:
@@ -189,7 +191,11 @@ class Visitor:
         if self.current is tab:
             self.current = self.tabs[max(0, index - 1)] if self.tabs else None
             there = self.current.name if self.current else "no tab"
-            self.news.append(f"{tab.name} is closed; now in {there}")
+            self._tell(f"{tab.name} is closed; now in {there}")
+
+    def _tell(self, news: str) -> None:
+        if len(self.news) < _MAX_NEWS:
+            self.news.append(news)
 
     def forget(self, tab: Tab) -> None:
         """Drop a tab that is being replaced, without a word about it."""
