@@ -216,6 +216,8 @@ def test_withdrawn_tools_are_a_failed_check() -> None:
     talk.answer("REFUSED: The browser actions of this step are used up.")
     call = talk.expect("record_check", check="open /", outcome="failed")
     assert "used up" in str((call.arguments or {})["reason"])
+    talk.answer(LOOK + page())
+    assert talk.expect("record_check").arguments == call.arguments
 
 
 def test_branches() -> None:

@@ -131,6 +131,8 @@ class View:
 
     def again(self, action: Action, reason: str) -> str:
         """Why a failed call still counts as failed at the second look: nothing was done since."""
+        if not action.locators:
+            return reason
         return self.missing(action) or f"{reason} (the element is there at the second look)"
 
     def _locate(self, locator: Locator) -> Found:
