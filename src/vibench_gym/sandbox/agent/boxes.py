@@ -16,9 +16,10 @@ import resource
 import signal
 
 from vibench_gym.sandbox.agent import watch
-from vibench_gym.sandbox.agent.bounded_log import BoundedLog
 from vibench_gym.sandbox.agent.bwrap_arguments import bwrap_arguments, memory_folders
 from vibench_gym.sandbox.agent.cgroup import BoxGroup
+from vibench_gym.sandbox.agent.limits import limit_processes, set_limit
+from vibench_gym.sandbox.agent.output import Output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,63 +30,9 @@ if TYPE_CHECKING:
 
 _FIRST_SPARE_FD = 64
 _PRIVATE_FD = 10
-_READ = 65536
 _KILLED = 137
 _NOT_EXECUTED = 127
-_FIRST_WORDS = 300
 _COMMAND_FAULTS = (b"bwrap: execvp ", b"bwrap: Can't chdir ")
-_READ_PER_TICK = 4 * 1024 * 1024
-"""Most that is taken from one output between two ticks: a box that prints without end waits."""
-
-
-class Output:
-    """The reading end of a box's output and the bounded file it goes to."""
-
-    def __init__(self, target: int, limit: int) -> None:
-        self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self.reader, False)
-        self._log = BoundedLog(target, limit)
-        self._allowance = _READ_PER_TICK
-        self.first = b""
-        self.closed = False
-
-    def read(self) -> bool:
-        """Take what there is; False when nothing more may be read until the next tick."""
-        try:
-            data = os.read(self.reader, _READ)
-        except BlockingIOError:
-            return True
-        if not data:
-            self.close()
-            return False
-        if len(self.first) < _FIRST_WORDS:
-            self.first += data[: _FIRST_WORDS - len(self.first)]
-        self._log.feed(data)
-        self._allowance -= len(data)
-        return self._allowance > 0
-
-    def tick(self) -> None:
-        """A new allowance, and the file brought up to date."""
-        self._allowance = _READ_PER_TICK
-        self._log.flush()
-
-    def drain(self) -> None:
-        """Take what is left in the pipe, which may be held open elsewhere, and close."""
-        for _ in range(64):
-            if self.closed:
-                return
-            before = self._allowance
-            self.read()
-            if self._allowance == before:
-                break
-        self.close()
-
-    def close(self) -> None:
-        """Stop reading; safe to call twice."""
-        if not self.closed:
-            self.closed = True
-            os.close(self.reader)
-            self._log.close()
 
 
 class BoxProcess:
@@ -164,10 +111,10 @@ class BoxProcess:
                 for path in self._group.join_paths():
                     with open(path, "w") as file:
                         file.write("0")
-            _set_limit(resource.RLIMIT_CORE, 0)
-            _set_limit(resource.RLIMIT_FSIZE, self.limits["file_bytes"])
+            set_limit(resource.RLIMIT_CORE, 0)
+            set_limit(resource.RLIMIT_FSIZE, self.limits["file_bytes"])
             if self._group is None and self.spec["user"] != "browser":
-                _set_limit(resource.RLIMIT_DATA, self.limits["memory_bytes"] * 5 // 4)
+                set_limit(resource.RLIMIT_DATA, self.limits["memory_bytes"] * 5 // 4)
             os.setsid()
             if self._owner is not None:
                 uid, gid = self._owner
@@ -180,7 +127,7 @@ class BoxProcess:
                 signal.signal(number, signal.SIG_DFL)  # Python ignores two of them
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             _arrange(standard, private)
-            _set_limit(resource.RLIMIT_NOFILE, self.limits["open_files"])
+            set_limit(resource.RLIMIT_NOFILE, self.limits["open_files"])
             os.execve(argv[0], argv, {})  # noqa: S606 (a fixed program, no shell wanted)
         except BaseException as error:  # noqa: BLE001 (the child may only end in _exit)
             os.write(status, json.dumps({"error": repr(error)}).encode() + b"\n")
@@ -216,7 +163,7 @@ class BoxProcess:
         most = self.limits["processes"]
         try:
             if self.first_pid is not None:
-                _limit_processes(self.first_pid, most, self._owner)
+                limit_processes(self.first_pid, most, self._owner)
             os.write(self._block, b"go")
         except OSError:
             self.kill()
@@ -329,25 +276,6 @@ def _exists(pid: int) -> bool:
 def _refuse_root() -> None:
     if os.geteuid() == 0:
         raise PermissionError("bubblewrap never runs as root")
-
-
-def _limit_processes(pid: int, most: int, owner: tuple[int, int] | None) -> None:
-    """Set another process's limit; as its real uid, for root may lack CAP_SYS_RESOURCE."""
-    ours = os.getuid(), os.getgid()
-    uid, gid = owner or ours
-    try:
-        os.setresgid(gid, -1, -1)
-        os.setresuid(uid, -1, -1)
-        resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))
-    finally:
-        os.setresuid(ours[0], -1, -1)
-        os.setresgid(ours[1], -1, -1)
-
-
-def _set_limit(kind: int, most: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    value = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(kind, (value, value))
 
 
 def _arrange(standard: list[int | None], private: list[int]) -> None:
