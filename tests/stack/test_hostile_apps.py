@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed
+from vibench_gym.stack.base import Seed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,3 +149,22 @@ async def test_shell_commands_are_bounded_like_the_app(prepare: Prepare) -> None
         assert disk.return_code != 0
         await stack.exec("rm -f /tmp/full", timeout_s=5)
         assert (await stack.app_status()).running
+
+
+async def test_a_server_cannot_spoil_its_own_seeding(prepare: Prepare) -> None:
+    app = await prepare("good/plain")
+    script = "mkdir -p /seeding/seed.sh/x; chmod 0 /seeding; exec python server.py"
+    async with app.stack() as stack:
+        await stack.exec(f"echo '{script}' > start-server.sh", timeout_s=5)
+        await stack.restart_app()
+        assert "Read-only" in (await stack.app_status()).log_tail
+        result = await stack.apply_seed(Seed(files={"seed.sh": b"echo seeded"}))
+        assert result.stdout == "seeded\n"
+        assert set((await stack.read_seed_folder()).files) == {"seed.sh"}
+
+
+async def test_folders_that_set_up_closed_are_no_fault_of_ours(prepare: Prepare) -> None:
+    app = await prepare("hostile/closes_its_folder")
+    with pytest.raises(AppStartFailed):
+        async with app.stack():
+            pass
