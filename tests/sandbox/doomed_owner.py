@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A grader to be killed: opens zones with running boxes without end and never cleans up on time.
 
-The argument is a number by which the test tells its processes from others. Prints a line once boxes and a launched box stand; then opens further zones until it is killed.
+The argument is a number by which the test tells its processes from others. Prints a line once
+boxes and a launched box stand; then opens further zones until it is killed.
 """
 
 from __future__ import annotations
