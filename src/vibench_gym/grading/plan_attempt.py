@@ -121,7 +121,7 @@ class PlanAttempt:
             url=stack.url,
             today=shop.bench.today,
             assets=shop.bench.asset_names,
-            seeded=self.seeded,
+            seeded=self._plan.needs_seeding,
             seed_summary=summary,
         )
         shop.tell("step", "testing", self._plan.steps[0].name)
