@@ -108,7 +108,8 @@ async def broken_ground(prepared: PreparedApp) -> str | None:
         async with prepared.stack() as stack:
             result = await stack.apply_seed(_EMPTY_SEED)
             if result.return_code != 0:
-                return f"a script that does nothing ends with {result.return_code}"
+                said = clip((result.stdout + result.stderr).strip(), _LAST_WORDS)
+                return f"a script that does nothing ends with {result.return_code}: {said}"
             if await _meddled(stack):
                 return "its processes write into the seed's folder"
             asked = await stack.exec(_ASK_DATABASE, timeout_s=_ASK_TIMEOUT_S)
