@@ -238,7 +238,7 @@ async def test_after_the_last_verdict_nothing_can_be_lost(lab: Lab) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        GraderConfig(max_turns_per_plan=2, retries=0),
+        GraderConfig(turns_per_step=1, retries=0),
         GraderConfig(max_tokens_per_plan=20, retries=0),
     ],
 )
@@ -294,7 +294,7 @@ async def test_an_app_that_dies_fails_the_step_and_keeps_earlier_points(lab: Lab
 
 @pytest.mark.parametrize(
     "config",
-    [GraderConfig(max_turns_per_plan=4), GraderConfig(max_actions_per_step=1)],
+    [GraderConfig(turns_per_step=2), GraderConfig(max_actions_per_step=1)],
 )
 async def test_an_agent_that_finds_no_end_with_a_dead_app_is_no_mask(
     lab: Lab, config: GraderConfig
