@@ -374,8 +374,10 @@ async def test_signals_are_as_a_program_expects_them(zone: Zone) -> None:
     result = await zone.run(
         shell("grep -E 'Sig(Ign|Blk)' /proc/self/status; yes | head -1"), timeout_s=20
     )
-    assert result.stdout == "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\ny\n"
-    assert result.stderr == ""
+    *masks, last = result.stdout.splitlines()
+    # 32 and 33 belong to the C library: no program can set them, some launchers pass them on.
+    ours = [int(mask.split()[1], 16) & ~(0b11 << 31) for mask in masks]
+    assert (ours, last, result.stderr) == ([0, 0], "y", "")
 
 
 async def test_limits_reach_the_box(zone: Zone) -> None:
