@@ -48,6 +48,7 @@ if [ "$(cat .venv/.setup-stamp 2>/dev/null)" != "$wanted" ]; then
   say "installing the locked requirements"
   pip_index=$(.venv/bin/python -m pip config get global.index-url 2>/dev/null || true)
   if [ -n "$pip_index" ] && [ -z "${UV_DEFAULT_INDEX:-}" ]; then export UV_DEFAULT_INDEX="$pip_index"; fi
+  export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-true}"  # trust what the system trusts, as pip does
   uv_pin=$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' requirements.lock)
   .venv/bin/python -m pip install --quiet --disable-pip-version-check "$uv_pin"
   .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode --require-hashes -r requirements.lock
