@@ -35,7 +35,7 @@ from vibench_gym.sandbox.uids import UidLease
 from vibench_gym.sandbox.zone_client import ZoneClient, ZoneRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Mapping
+    from collections.abc import Coroutine, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from vibench_gym.sandbox.base import ExecError
@@ -315,17 +315,23 @@ class Zone:
                 "import", source=_resolved(source), folder=folder, owner=owner
             )
 
-    async def export_state(self, destination: Path) -> None:
+    async def export_state(
+        self, destination: Path, *, folders: Sequence[str] | None = None
+    ) -> None:
         """Copy app, venv, home and database to a host folder, as a snapshot for other zones.
 
-        No box may be writing them.
+        With `folders`, only those of them. No box may be writing what is copied.
 
         Raises:
             StateLimitReached: they are larger than `state_bytes`.
             SandboxUnavailable: they could not be copied.
         """
         with _limits_named():
-            await self._client.request("export", destination=_made(destination))
+            await self._client.request(
+                "export",
+                destination=_made(destination),
+                folders=None if folders is None else list(folders),
+            )
 
     async def usage(self) -> ZoneUsage:
         """Memory and processes of all boxes, and space used in the zone's state.
