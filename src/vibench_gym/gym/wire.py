@@ -54,11 +54,11 @@ class VibenchTask(BaseModel):
 
     app: str
     artifact: str = "mvp"
-    prd_files: list[str] = []
+    prd_files: list[str] = Field(default_factory=list)
     """In order; none: the artifact's own."""
-    test_plans: list[str] = []
+    test_plans: list[str] = Field(default_factory=list)
     """None: all of the artifact's."""
-    asset_dirs: list[str] = []
+    asset_dirs: list[str] = Field(default_factory=list)
     test_assets_dir: str | None = None
 
 
@@ -84,7 +84,7 @@ class VibenchSeedSessionResponse(BaseSeedSessionResponse):
     """All that the builder's side may know of a task."""
 
     prd_text: str
-    assets: list[BuilderAsset] = []
+    assets: list[BuilderAsset] = Field(default_factory=list)
 
 
 class VibenchVerifyRequest(VibenchTask, BaseVerifyRequest):
