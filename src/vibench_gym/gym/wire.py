@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
 
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}\Z")]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 MAX_DETAIL_CHARS = 2000
 
 
