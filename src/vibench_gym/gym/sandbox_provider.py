@@ -17,7 +17,7 @@ import asyncio
 import logging
 import os
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from nemo_gym.sandbox.providers.base import (
     SandboxEndpoint,
     SandboxExecResult,
     SandboxHandle,
+    SandboxResources,
     SandboxStatus,
 )
 
@@ -49,14 +50,15 @@ MOUNTS_OPTION = "mounts"
 RUNTIME_RETURN_CODE = 125
 """NeMo Gym's convention for a failure of the sandbox, not of the command."""
 _USERS = (None, "app", 1000, "1000")
-_BUILD_LIMITS = ProcessLimits(memory_bytes=6 * GIB, processes=2048)
+_BUILD_LIMITS = ProcessLimits(memory_bytes=8 * GIB, processes=2048)
 
 
 class BubblewrapProviderConfig(Settings):
     """Settings of the `bubblewrap` block."""
 
     stack: StackConfig = StackConfig(app=_BUILD_LIMITS, state_bytes=8 * GIB)
-    """Toolchain, cache, egress, and what a box may use where the spec does not say."""
+    """Toolchain, cache, egress, and the most that a box may use: a spec can ask for less only,
+    since a box's files are in this host's memory."""
     workdir: str = "/app"
     default_timeout_s: float = 180.0
     """For an `exec` without a time limit."""
@@ -85,7 +87,7 @@ class BubblewrapProvider:
 
     name = "bubblewrap"
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 (validated on the next line)
+    def __init__(self, **settings: Any) -> None:
         self._config = BubblewrapProviderConfig.model_validate(settings)
         self._finding = asyncio.Lock()
         self._host: Host | None = None
@@ -134,12 +136,14 @@ class BubblewrapProvider:
         if options:
             raise ValueError(f"unknown provider_options: {', '.join(sorted(options))}")
         stack = self._config.stack
-        resources = spec.resources
+        resources = SandboxResources.from_mapping(_plain(spec.resources))
         if resources.memory_mib:
-            app = stack.app.model_copy(update={"memory_bytes": resources.memory_mib * MIB})
+            memory = min(resources.memory_mib * MIB, stack.app.memory_bytes)
+            app = stack.app.model_copy(update={"memory_bytes": memory})
             stack = stack.model_copy(update={"app": app})
         if resources.disk_gib:
-            stack = stack.model_copy(update={"state_bytes": resources.disk_gib * GIB})
+            size = min(resources.disk_gib * GIB, stack.state_bytes)
+            stack = stack.model_copy(update={"state_bytes": size})
         model = ModelUrl.parse(url) if url else None
         return BuildZone(host, stack, model=model, mounts=mounts, env=spec.env)
 
@@ -260,6 +264,13 @@ class BubblewrapProvider:
         """End every box that is still there."""
         for sandbox_id, sandbox in list(self._sandboxes.items()):
             await self.close(SandboxHandle(sandbox_id, self.name, sandbox))
+
+
+def _plain(resources: SandboxResources | Mapping[str, Any]) -> dict[str, Any]:
+    """A spec holds the class, whatever it was made from; its type says either."""
+    if isinstance(resources, SandboxResources):
+        return asdict(resources)
+    return dict(resources)
 
 
 def _zone(handle: SandboxHandle) -> BuildZone:
