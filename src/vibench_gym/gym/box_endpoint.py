@@ -8,6 +8,8 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
+from vibench_gym.stack.serving import serving
+
 if TYPE_CHECKING:
     from vibench_gym.gym.build_zone import BuildZone
 
@@ -21,6 +23,7 @@ class BoxEndpoints:
     def __init__(self, zone: BuildZone) -> None:
         self._zone = zone
         self._servers: dict[int, asyncio.Server] = {}
+        self._open = contextlib.AsyncExitStack()
 
     async def open(self, port: int) -> int:
         """The host's port that leads to the box's.
@@ -34,7 +37,8 @@ class BoxEndpoints:
             async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 await self._relay(port, reader, writer)
 
-            server = self._servers[port] = await asyncio.start_server(relay, "127.0.0.1", 0)
+            server = await self._open.enter_async_context(serving(relay))
+            self._servers[port] = server
         found: int = server.sockets[0].getsockname()[1]
         return found
 
@@ -49,16 +53,11 @@ class BoxEndpoints:
                     group.create_task(_pump(inner[0], writer))
             finally:
                 inner[1].transport.abort()
-        writer.transport.abort()
 
     async def close(self) -> None:
         """Close them all."""
-        for server in self._servers.values():
-            server.close()
-            server.abort_clients()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(server.wait_closed(), timeout=5)
         self._servers.clear()
+        await self._open.aclose()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

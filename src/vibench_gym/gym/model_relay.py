@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.config import MIB
 from vibench_gym.stack.http_wire import HttpProtocolError, Request, read_request, send_response
+from vibench_gym.stack.serving import serving
 
 if TYPE_CHECKING:
     import socket
@@ -58,14 +59,8 @@ class ModelRelay:
     @contextlib.asynccontextmanager
     async def serving(self, listener: socket.socket) -> AsyncIterator[None]:
         """Answer on a listening socket (made inside the box's network) until left."""
-        server = await asyncio.start_server(self._connection, sock=listener, limit=_CHUNK)
-        try:
+        async with serving(self._connection, listener, limit=_CHUNK):
             yield
-        finally:
-            server.close()
-            server.abort_clients()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(server.wait_closed(), timeout=5)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
