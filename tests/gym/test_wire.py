@@ -189,6 +189,18 @@ def test_a_rollout_is_known_by_its_id_or_its_indices(fields: dict[str, Any], ide
     assert request.identity == identity
 
 
+def test_reports_call_a_rollout_by_its_indices_first() -> None:
+    body = make_verify_body(
+        "a" * 64, rollout_id="0123456789", _ng_task_index=1, _ng_rollout_index=2
+    )
+    labels = [
+        VibenchVerifyRequest.model_validate(fields).label
+        for fields in (body, {**body, "rollout_id": None}, make_verify_body("a" * 64))
+    ]
+
+    assert labels == ["1-2.01234567", "1-2", "a" * 12]
+
+
 def test_harness_statuses_are_measured_or_not() -> None:
     measured = {status for status in HarnessStatus if status.measured}
 

@@ -69,25 +69,24 @@ class Verification:
         if request.artifact_sha256 is None:
             answer = missing_answer(task, detail)
         else:
-            answer = await self._graded(task, request.identity, request.artifact_sha256)
+            answer = await self._graded(task, request, request.artifact_sha256)
         return with_harness(answer, request.harness_status, detail)
 
-    async def _graded(self, task: Task, identity: str, digest: str) -> VerifyAnswer:
-        key = rollout_key(task, identity, digest)
+    async def _graded(self, task: Task, request: VibenchVerifyRequest, digest: str) -> VerifyAnswer:
+        key = rollout_key(task, request.identity, digest)
 
         async def grade() -> Finding:
-            return await self._grade(task, identity, digest, key)
+            return await self._grade(task, request.label, digest, key)
 
         return await self.rollouts.answer(key, grade)
 
-    async def _grade(self, task: Task, identity: str, digest: str, key: str) -> Finding:
+    async def _grade(self, task: Task, label: str, digest: str, key: str) -> Finding:
         try:
             archive = await asyncio.to_thread(self.store.path, digest)
         except ArtifactRejected:
             # The agent has stored it: the two servers do not mean the same folder.
             reason = f"{digest} is not in the store {str(self.store.root)!r}: set one artifact_dir"
             return _unmeasured(task, f"{OWN_KIND}artifact_not_in_store", reason)
-        label = identity or digest[:12]
         folder = self.run.root / folder_name(task.name) / f"{folder_name(label)}.{key[:12]}"
         rollout = RolloutDir(folder)
         try:

@@ -105,6 +105,12 @@ class VibenchVerifyRequest(VibenchTask, BaseVerifyRequest):
         """What tells this rollout from others of its task; empty where the caller tells nothing."""
         return self.rollout_id or maybe_rollout_id_from_run_body(self) or ""
 
+    @property
+    def label(self) -> str:
+        """What reports call this rollout: NeMo Gym's indices first, where there are any."""
+        parts = (maybe_rollout_id_from_run_body(self), (self.rollout_id or "")[:8])
+        return ".".join(part for part in parts if part) or (self.artifact_sha256 or "")[:12]
+
 
 class PlanResult(BaseModel):
     """One test plan of one rollout."""

@@ -98,7 +98,7 @@ def pack(folder: Path, archive: Path) -> Path:
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something to become true; the test's own time limit ends it."""
     while not condition():  # noqa: ASYNC110 - what is waited for has no event to offer
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.02)
 
 
 def server_client(blocks: Mapping[str, Any] | None = None) -> ServerClient:
