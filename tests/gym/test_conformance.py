@@ -56,7 +56,7 @@ def test_what_we_override_is_what_we_mean_to() -> None:
 
 
 class Renamed(SimpleResourcesServer):
-    async def verify(self, payload: BaseVerifyRequest) -> BaseVerifyResponse:  # type: ignore[override]
+    async def verify(self, payload: BaseVerifyRequest) -> BaseVerifyResponse:
         raise NotImplementedError
 
 
