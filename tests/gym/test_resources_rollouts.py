@@ -229,14 +229,18 @@ def test_a_lock_whose_file_was_taken_away_counts_for_nothing(tmp_path: Path) -> 
     assert try_lock(path) is not None
 
 
-def test_folders_of_others_and_links_are_refused(tmp_path: Path) -> None:
+def test_where_everybody_writes_links_are_refused(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     (tmp_path / "file").write_text("", encoding="utf-8")
 
-    for name in ("link", "file", "file/below"):
+    private_folder(tmp_path / "link")
+    for name in ("file", "file/below"):
         with pytest.raises(ConfigError):
             private_folder(tmp_path / name)
+    tmp_path.chmod(0o1777)
+    with pytest.raises(ConfigError, match="not a writable folder of this user"):
+        private_folder(tmp_path / "link")
     private_folder(tmp_path / "new/deep")
     assert (tmp_path / "new/deep").stat().st_mode & 0o777 == 0o700
     assert default_slots_dir().is_absolute()

@@ -17,7 +17,7 @@ import uvicorn
 from vibench_gym.core.errors import CassetteMiss, GraderModelFailed
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.report.html import write_report
-from vibench_gym.testing.grading import agent, failing
+from vibench_gym.testing.grading import agent, failing, passing
 from vibench_gym.testing.gym_server import GymLab, make_row, make_verify_body, until
 
 if TYPE_CHECKING:
@@ -121,6 +121,8 @@ async def test_a_graded_rollout_has_its_numbers_at_top_level(lab: GymLab) -> Non
     assert (first["score"], first["full_points"], first["normalized_score"]) == (3, 10, 0.3)
     assert (first["steps_total"], first["steps_passed"]) == (2, 1)
     assert (first["status"], first["seeding_failed"], first["error"]) == ("graded", False, None)
+    seen = row["verifier_sandbox_observation"]
+    assert (seen["role"], seen["outcome"]) == ("verifier", "completed")
     for name in ("artifact_extraction_time_s", "setup_time_s", "grading_time_s", "queue_time_s"):
         assert row[name] >= 0
 
@@ -279,6 +281,7 @@ async def test_an_empty_app_is_a_failed_build(lab: GymLab) -> None:
     )
     assert (none["reward"], none["build_failed"], none["mask_sample"]) == (0.0, True, False)
     assert none["artifact_status"] == "missing"
+    assert none["verifier_sandbox_observation"] is empty["verifier_sandbox_observation"] is None
     assert none["test_plans_total"] == empty["test_plans_total"] == 2
 
 
@@ -328,13 +331,24 @@ async def test_a_task_that_went_away_masks(lab: GymLab) -> None:
     assert row["test_plans_total"] == 2
 
 
-async def test_traces_are_dropped_where_they_are_not_wanted(lab: GymLab) -> None:
+@pytest.mark.parametrize("keep", [True, False])
+async def test_traces_are_dropped_where_they_are_not_wanted(lab: GymLab, keep: bool) -> None:
+    run = lab.root / "results/vibench_resources_server"
+
+    def leaves_a_trace(plan: Any) -> Any:
+        (folder,) = (path for path in run.rglob(plan.id) if path.is_dir())
+        (folder / "trace.zip").write_bytes(b"PK")
+        (folder / "downloads/list.csv").write_bytes(b"a,b")
+        return agent(passing(plan))
+
+    lab.qa = leaves_a_trace
     body = make_verify_body(lab.stored_app(), rollout_id="one")
-    async with client_of(lab.server(keep_evaluation_artifacts=False)) as client:
+    async with client_of(lab.server(keep_evaluation_artifacts=keep)) as client:
         row = await verify(client, body)
 
     kept = names_below(row["results_path"])
-    assert "trace.zip" not in kept
+    assert ({"trace.zip", "list.csv"} <= kept) == keep
+    assert ({"trace.zip", "list.csv"} & kept != set()) == keep
     assert {"rollout.json", "scorecard.json", "events.jsonl"} <= kept
 
 

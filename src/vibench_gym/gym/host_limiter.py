@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -98,18 +99,19 @@ def _still_there(path: Path, descriptor: int) -> bool:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder that is ours, or find it so.
+    """Make a folder, or find one that nobody else could have put there.
+
+    In a place where everybody may write (`/tmp`), it has to be ours and no link.
 
     Raises:
-        ConfigError: it is somebody else's, a link, or cannot be made or written.
+        ConfigError: it cannot be trusted, made or written.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = folder.lstat().st_uid
-        usable = (
-            folder.is_dir() and not folder.is_symlink() and os.access(folder, os.W_OK | os.X_OK)
-        )
+        info, shared = folder.lstat(), folder.parent.stat().st_mode & stat.S_IWOTH
+        usable = os.access(folder, os.W_OK | os.X_OK)
     except OSError as error:
         raise ConfigError(f"{str(folder)!r} cannot be used: {error.strerror}") from error
-    if owner != os.geteuid() or not usable:
+    ours = info.st_uid == os.geteuid() and stat.S_ISDIR(info.st_mode)
+    if not usable or (shared and not ours):
         raise ConfigError(f"{str(folder)!r} is not a writable folder of this user; name another")

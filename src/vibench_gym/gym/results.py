@@ -8,10 +8,12 @@ nemo-gym's vocabulary where one says the same, else one of our own with the pref
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nemo_gym import failure_kinds as gym_kinds
+from nemo_gym.rollout_observability import SandboxObservation
 
+from vibench_gym.core.config import MIB
 from vibench_gym.core.scorecard import SCORED
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.task import Task
@@ -77,6 +79,7 @@ def measured_answer(task: Task, record: RolloutRecord, directory: RolloutDir) ->
             "grader_input_tokens": sum(use.input_tokens for use in usage),
             "grader_output_tokens": sum(use.output_tokens for use in usage),
             "results_path": str(directory.path),
+            "verifier_sandbox_observation": _observation(record, phases, records),
         }
     )
 
@@ -121,6 +124,26 @@ def with_harness(answer: VerifyAnswer, status: HarnessStatus, detail: str) -> Ve
     reasons = [f"harness: {status}", detail, answer.failure_reason or ""]
     reason = ": ".join(part for part in reasons if part)[:MAX_DETAIL_CHARS]
     return answer.model_copy(update={"failure_kind": _HARNESS[status], "failure_reason": reason})
+
+
+def _observation(
+    record: RolloutRecord, phases: Mapping[str, float], plans: Sequence[PlanRecord]
+) -> dict[str, Any] | None:
+    """What NeMo Gym wants to know of the boxes in which the app ran."""
+    if record.artifact_status is not ArtifactStatus.OK:
+        return None
+    kind = gym_kind(record.failure_kind)
+    lost = kind == gym_kinds.PROVIDER_UNAVAILABLE
+    peak = max((plan.peak_memory_bytes for plan in plans), default=0)
+    seen = SandboxObservation(
+        role="verifier",
+        provider="bubblewrap",
+        outcome="sandbox_error" if lost else "completed",
+        wall_time_s=phases.get("setup", 0.0) + phases.get("plans", 0.0),
+        peak_memory_mib=peak / MIB if peak else None,
+        error_type=kind if lost else None,
+    )
+    return seen.model_dump(mode="json", exclude_none=True)
 
 
 def _stored(directory: RolloutDir, plan: TestPlan) -> tuple[PlanRecord | None, Scorecard | None]:

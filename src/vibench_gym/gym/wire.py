@@ -157,6 +157,8 @@ class VerifyAnswer(BaseModel):
     grader_output_tokens: int = 0
     results_path: str | None = None
     """Folder of this rollout in the run directory on the resources server's host."""
+    verifier_sandbox_observation: dict[str, Any] | None = None
+    """The app boxes, for the agent's bundle of observations; None where there were none."""
 
 
 class VibenchVerifyResponse(VerifyAnswer, VibenchTask, BaseMultiRewardVerifyResponse):
