@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path  # noqa: TC003 (pydantic reads it)
+from pathlib import Path
 from typing import Any, Self
 
 from nemo_gym.base_responses_api_agent import BaseResponsesAPIAgentConfig
 from nemo_gym.config_types import ModelServerRef, ResourcesServerRef  # noqa: TC002 (as above)
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from vibench_gym.gym.install_opencode import VERSION
 
@@ -34,7 +34,7 @@ class VibenchAgentConfig(BaseResponsesAPIAgentConfig):
     resources_server: ResourcesServerRef
     model_server: ModelServerRef
     artifact_dir: str
-    """The store of built apps, shared with the resources server."""
+    """The store of built apps, shared with the resources server; an absolute path."""
     app_workdir: str = "/app"
     concurrency: int = Field(default=8, gt=0)
     """Builds at a time in this process; each holds a box."""
@@ -67,6 +67,13 @@ class VibenchAgentConfig(BaseResponsesAPIAgentConfig):
     remote_opencode_install_script_path: str | None = None
     """Not used: nothing is installed in a box."""
     debug: bool = False
+
+    @field_validator("artifact_dir")
+    @classmethod
+    def _absolute(cls, value: str) -> str:
+        if not Path(value).expanduser().is_absolute():
+            raise ValueError(f"{value!r} is not absolute: servers run in different folders")
+        return value
 
     @model_validator(mode="after")
     def _pinned(self) -> Self:

@@ -33,6 +33,7 @@ from vibench_gym.core.errors import ConfigError
 from vibench_gym.gym import observations
 from vibench_gym.gym.agent_config import VibenchAgentConfig
 from vibench_gym.gym.builder import Build, Builder, BuildOrder
+from vibench_gym.gym.host_limiter import private_folder
 from vibench_gym.gym.install_opencode import BOX_FOLDER, ensure
 from vibench_gym.gym.model_control import ModelControl
 from vibench_gym.gym.model_route import MODEL_URL_OPTION, ModelUrl
@@ -78,18 +79,18 @@ class VibenchAgent(SimpleResponsesAPIAgent):
         """The routes; refuses to start where no rollout could work.
 
         Raises:
-            ConfigError: a setting is wrong.
+            ConfigError: a setting is wrong, or the store is not a folder of ours.
             PrerequisiteMissing: the harness is not there and cannot be installed.
         """
         self.harness.check()
         _ = self.provider
-        self.store.root.mkdir(parents=True, exist_ok=True)
+        private_folder(self.store.root)
         return super().setup_webserver()
 
     @property
     def store(self) -> ArtifactStore:
         """Where apps are kept, together with the resources server."""
-        return ArtifactStore(Path(self.config.artifact_dir).expanduser().resolve())
+        return ArtifactStore(Path(self.config.artifact_dir).expanduser())
 
     @property
     def harness(self) -> "Harness":

@@ -59,10 +59,24 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUse:
+    """When a tool call ran, by the harness's clock."""
+
+    session: str
+    call_id: str
+    name: str
+    started_at: float | None
+    """Seconds since the epoch."""
+    completed_at: float | None
+    completed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """What the harness told of its work."""
 
     items: tuple[NeMoGymResponseOutputItem, ...] = ()
+    tools: tuple[ToolUse, ...] = ()
     usage: Usage = Usage()
     model_calls: int = 0
     """Model answers that it told of; at least so many there were."""

@@ -15,6 +15,7 @@ from nemo_gym.rollout_observability import (
     AgentObservationBundle,
     ObservationGap,
     SandboxObservation,
+    ToolCallObservation,
 )
 from pydantic import ValidationError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vibench_gym.gym.builder import Build
+    from vibench_gym.gym.harness import ToolUse
 
 VERIFIER_OBSERVATION = "verifier_sandbox_observation"
 _OUTCOMES = {
@@ -55,6 +57,22 @@ def observe(build: Build, *, rollout_id: str, source: str, verifier: object) -> 
         )
         for session in sessions
     ]
+    known = set(sessions)
+    records += [
+        ToolCallObservation(
+            invocation_id=tool.session,
+            tool_call_id=tool.call_id,
+            sandbox_id=build.sandbox_id,
+            tool_name=tool.name or None,
+            started_at=tool.started_at,
+            completed_at=tool.completed_at,
+            duration_ms=_milliseconds(tool),
+            timing_source=None if tool.started_at is None else "harness",
+            status="completed" if tool.completed else "failed",
+        )
+        for tool in build.transcript.tools
+        if tool.session in known
+    ]
     records.append(
         SandboxObservation.model_validate(
             {
@@ -83,6 +101,12 @@ def observe(build: Build, *, rollout_id: str, source: str, verifier: object) -> 
         gaps.append(ObservationGap(code="agent_artifact_record_unparseable", detail=detail))
     bundle = AgentObservationBundle(source=source, records=records, gaps=gaps)
     return bundle.model_dump(mode="json")
+
+
+def _milliseconds(tool: ToolUse) -> float | None:
+    if tool.started_at is None or tool.completed_at is None:
+        return None
+    return (tool.completed_at - tool.started_at) * 1000
 
 
 def _ordered(*sources: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from nemo_gym.openai_utils import (
     NeMoGymSummary,
 )
 
-from vibench_gym.gym.harness import Transcript, Usage
+from vibench_gym.gym.harness import ToolUse, Transcript, Usage
 
 if TYPE_CHECKING:
     from nemo_gym.openai_utils import NeMoGymResponseOutputItem
@@ -46,6 +46,7 @@ def read_events(output: bytes) -> Transcript:
 class _Reader:
     def __init__(self) -> None:
         self._items: list[NeMoGymResponseOutputItem] = []
+        self._tools: dict[str, ToolUse] = {}
         self._tokens = dict.fromkeys(("input", "output", "reasoning", "read", "write"), 0)
         self._calls: set[str] = set()
         self._sessions: dict[str, None] = {}
@@ -71,7 +72,7 @@ class _Reader:
             case "reasoning":
                 self._reasoning(part)
             case "tool_use":
-                self._tool(part)
+                self._tool(part, _text(event.get("sessionID"), 128))
             case "step_start":
                 self._calls.add(_text(part.get("messageID"), 200))
             case "step_finish":
@@ -84,6 +85,7 @@ class _Reader:
         cached = tokens["read"]
         return Transcript(
             items=tuple(self._items),
+            tools=tuple(self._tools.values()),
             usage=Usage(
                 input_tokens=tokens["input"] + cached + tokens["write"],
                 output_tokens=tokens["output"] + tokens["reasoning"],
@@ -118,7 +120,7 @@ class _Reader:
             summary = [NeMoGymSummary(type="summary_text", text=text)]
             self._add(NeMoGymResponseReasoningItem(id=self._id(part), summary=summary))
 
-    def _tool(self, part: dict[str, Any]) -> None:
+    def _tool(self, part: dict[str, Any], session: str) -> None:
         state = part.get("state")
         state = state if isinstance(state, dict) else {}
         call_id = _text(part.get("callID"), 200) or self._id(part)
@@ -141,9 +143,22 @@ class _Reader:
                 status="completed" if done else "incomplete",
             )
         )
+        self._time(part, state, session, call_id, done=done)
         metadata = state.get("metadata")
         if isinstance(metadata, dict):
             self._session(metadata.get("sessionId"))  # a sub-agent's conversation
+
+    def _time(
+        self, part: dict[str, Any], state: dict[str, Any], session: str, call_id: str, *, done: bool
+    ) -> None:
+        spent = state.get("time")
+        spent = spent if isinstance(spent, dict) else {}
+        started, completed = _seconds(spent.get("start")), _seconds(spent.get("end"))
+        if started is None or completed is None or completed < started:
+            started = completed = None
+        if session and len(self._tools) < MAX_ITEMS:
+            name = _text(part.get("tool"), 200)
+            self._tools[call_id] = ToolUse(session, call_id, name, started, completed, done)
 
     def _finish(self, part: dict[str, Any]) -> None:
         self._calls.add(_text(part.get("messageID"), 200))
@@ -176,6 +191,13 @@ def _text(value: object, limit: int = MAX_TEXT_CHARS) -> str:
     if len(clean) <= limit:
         return clean
     return clean[: limit // 2] + _CUT + clean[-limit // 2 :]
+
+
+def _seconds(value: object) -> float | None:
+    """Milliseconds since the epoch as seconds."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value / 1000 if 0 <= value < MAX_TOKENS * 100 else None
 
 
 def _count(value: object) -> int:

@@ -27,6 +27,7 @@ from nemo_gym.sandbox.providers.base import (
     SandboxExecResult,
     SandboxHandle,
     SandboxResources,
+    SandboxSpec,
     SandboxStatus,
 )
 
@@ -39,8 +40,6 @@ from vibench_gym.stack.host import find_host
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from nemo_gym.sandbox.providers.base import SandboxSpec
 
     from vibench_gym.gym.model_route import ModelTraffic
     from vibench_gym.stack.host import Host
@@ -154,7 +153,7 @@ class BubblewrapProvider:
         *,
         cwd: str | None = None,
         env: dict[str, str] | None = None,
-        timeout_s: float | None = None,
+        timeout_s: int | float | None = None,  # noqa: PYI041 (the protocol's own words)
         user: str | int | None = None,
     ) -> SandboxExecResult:
         """Run a command through bash; nothing of it is left when this returns or is cancelled.
