@@ -11,7 +11,8 @@ demo: setup
 	@$(BIN)/vibench-gym demo
 
 test: setup
-	$(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report=
+	$(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report=term:skip-covered --durations=15
+	@$(BIN)/coverage report --include='*/vibench_gym/core/*' --fail-under=100 > .coverage-core.txt || { cat .coverage-core.txt; exit 1; }
 
 fmt: setup
 	$(BIN)/ruff format src tests scripts

@@ -16,6 +16,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test measures time: the machine may be busy with others.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 REPO = Path(__file__).resolve().parent.parent
 ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"

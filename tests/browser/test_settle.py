@@ -33,11 +33,11 @@ async def test_a_late_fetch_does_not_wipe_what_is_typed(drive: Drive) -> None:
 
 async def test_slow_pages_are_waited_for_when_a_click_leads_there(drive: Drive) -> None:
     path = drive.site.show("<h1>arrived</h1>")
-    drive.site.delay(path, 1.5)
+    drive.site.delay(path, 3)  # longer than a click may take
     await drive.show(f"<a href={path}>go</a>")
     seen = await drive.ok("click", 'link "go"')
     assert 'heading "arrived"' in seen.text
-    assert seen.waited_on_app_s >= 1.5
+    assert seen.waited_on_app_s >= 3
 
 
 async def test_streams_sockets_and_long_polls_do_not_block(drive: Drive) -> None:
@@ -80,3 +80,15 @@ async def test_time_of_ours_is_not_the_apps(drive: Drive) -> None:
     assert picture.waited_on_app_s < 0.6
     waited = await drive.ok("wait_for", seconds=0.5)
     assert waited.waited_on_app_s >= 0.5
+
+
+async def test_a_next_page_that_does_not_come_is_said_to_be_missing(drive: Drive) -> None:
+    await drive.ok("new_tab")
+    path = drive.site.show("<h1>at last</h1>")
+    drive.site.delay(path, 9)
+    await drive.show(f"<button onclick=\"setTimeout(() => location = '{path}', 60)\">go</button>")
+    seen = await drive("click", 'button "go"')
+    assert "has not answered with the next page yet" in seen.text
+    seen = await drive.ok("wait_for", text="at last", timeout_s=30)
+    assert 'heading "at last"' in seen.text
+    await drive.ok("close_tab")

@@ -2,26 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
-# No test measures time: the machine may be busy with others.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
-
-REPO = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def vibench_root() -> Path:
-    """The benchmark's data, where it stands beside the checkout."""
-    root = Path(os.environ.get("VIBENCH_ROOT", REPO.parent / "shared" / "vibench"))
-    if not (root / "prds").is_dir():
-        pytest.skip("no ViBench data; set VIBENCH_ROOT")
-    return root
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from vibench_gym.core.errors import BrowserFailed, SandboxUnavailable
 from vibench_gym.grading import artifact, page_data
-from vibench_gym.grading.bench import PeakMemory, settle
+from vibench_gym.grading.bench import PeakMemory, opened, settle
 from vibench_gym.stack.base import StackUsage
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from vibench_gym.browser.base import Observation
+    from vibench_gym.browser.base import Browser, Observation
     from vibench_gym.core.config import ArchiveBudget
     from vibench_gym.testing.grading_lab import Lab
 
@@ -47,6 +47,37 @@ async def test_a_teardown_that_hangs_is_given_up() -> None:
     errors: list[str] = []
     await settle(asyncio.Event().wait(), errors.append, 0.02)
     assert errors == ["the teardown did not end in 0.02 s"]
+
+
+async def test_a_browser_that_comes_up_for_a_cancelled_caller_is_closed() -> None:
+    browser, started = FakeBrowser(), asyncio.Event()
+
+    async def launch() -> Browser:
+        started.set()
+        await asyncio.sleep(0.05)
+        return browser
+
+    task = asyncio.create_task(opened(launch()))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert browser.closed
+
+
+async def test_a_launch_that_fails_for_a_cancelled_caller_is_forgotten() -> None:
+    started = asyncio.Event()
+
+    async def launch() -> Browser:
+        started.set()
+        await asyncio.sleep(0.01)
+        raise BrowserFailed("no")
+
+    task = asyncio.create_task(opened(launch()))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_a_grader_fault_in_a_teardown_is_reported_not_raised() -> None:

@@ -232,6 +232,42 @@ async def test_a_seed_that_works_only_once_by_hand_masks(bench: Bench) -> None:
     assert "on a fresh app" in (bench.plan.error or "")
 
 
+SABOTAGE = {
+    "full_disk": ("head -c 4G /dev/zero > /app/big", "does not fit"),
+    "no_programs": (
+        (
+            "for name in psql python3 cat touch; do"
+            " printf '#!/bin/sh\\nexit 1\\n' > /venv/bin/$name; chmod +x /venv/bin/$name; done"
+        ),
+        "database does not answer",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SABOTAGE)
+async def test_an_app_that_breaks_the_ground_under_the_seeder_is_not_masked(
+    bench: Bench, kind: str
+) -> None:
+    command, why = SABOTAGE[kind]
+    app = bench.app()
+    (app / "start-server.sh").write_text(f"{command}\nexec python server.py\n")
+    bench.stack = bench.stack.model_copy(update={"state_bytes": 400 * 1024 * 1024})
+    rollout = await bench.grade(app, make_task(bench.root, seed="echo 10 > count.txt"))
+    assert not rollout.mask_sample, rollout.failure_reason
+    assert rollout.reward == 0.0
+    assert bench.plan.status is PlanStatus.SEEDING_FAILED
+    assert bench.plan.app_fault
+    assert why in (bench.plan.error or "")
+
+
+async def test_an_app_cannot_rewrite_the_seed_that_is_made_beside_it(bench: Bench) -> None:
+    app = bench.app()
+    meddle = "(while sleep 0.1; do echo exit 1 > /seeding/seed.sh; done) 2>/dev/null &"
+    (app / "start-server.sh").write_text(f"{meddle}\nexec python server.py\n")
+    task = make_task(bench.root, seed="echo 10 > /app/count.txt")
+    assert (await bench.grade(app, task)).reward == 1.0
+
+
 @pytest.mark.parametrize(
     ("script", "status"),
     [

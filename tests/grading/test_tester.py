@@ -238,7 +238,7 @@ async def test_after_the_last_verdict_nothing_can_be_lost(lab: Lab) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        GraderConfig(max_turns_per_plan=2, retries=0),
+        GraderConfig(turns_per_step=1, retries=0),
         GraderConfig(max_tokens_per_plan=20, retries=0),
     ],
 )
@@ -290,6 +290,38 @@ async def test_an_app_that_dies_fails_the_step_and_keeps_earlier_points(lab: Lab
     assert not rollout.mask_sample
     assert record.attempts == 1
     assert record.verdicts[1].failed_check == "it works"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [GraderConfig(turns_per_step=2), GraderConfig(max_actions_per_step=1)],
+)
+async def test_an_agent_that_finds_no_end_with_a_dead_app_is_no_mask(
+    lab: Lab, config: GraderConfig
+) -> None:
+    lab.config = config
+    lab.stacks.queued.append(FakeStack(status=GONE))
+    lab.agents(agent([*passing(PLAN)[:3], *[LOOK] * 9]))
+    rollout = await lab.grade(make_task(PLAN))
+    assert rollout.reward == 0.3
+    assert not rollout.mask_sample
+    assert lab.plan().status is PlanStatus.APP_CRASHED
+    assert "code 137" in lab.plan().verdicts[1].reason
+
+
+async def test_a_defect_of_ours_costs_the_plan_not_the_run(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    lab.models.qa = lambda plan: (
+        agent([ZeroDivisionError("oh")]) if plan.id == "bad" else agent(passing(plan))
+    )
+    rollout = await lab.grade(make_task(make_plan("bad"), PLAN))
+    assert rollout.mask_sample
+    assert rollout.failure_kind == "grader_fault"
+    assert "ZeroDivisionError" in (rollout.failure_reason or "")
+    assert lab.plan("bad").attempts == 2
+    assert lab.plan().status is PlanStatus.GRADED
+    assert "a defect of the grader" in caplog.text
 
 
 async def test_an_app_that_died_after_a_non_fatal_failure_is_told_apart(lab: Lab) -> None:

@@ -167,6 +167,7 @@ class TestRefused:
             b"BZh9" + b"x" * 600,
             b"\xfd7zXZ\x00" + b"x" * 600,
         ],
+        ids=[f"garbage{number}" for number in range(10)],
     )
     def test_garbage(self, tmp_path: Path, data: bytes) -> None:
         assert refused(data, tmp_path).status is ArtifactStatus.REJECTED

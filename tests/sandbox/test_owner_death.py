@@ -45,21 +45,24 @@ def _everyone() -> list[int]:
     return [int(process.name) for process in Path("/proc").glob("[0-9]*")]
 
 
-def _processes_of(folder: Path) -> list[str]:
+def _processes_of(folder: Path, tag: str) -> list[str]:
     """Processes that the owner started, by what they were started with or run."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             environment = (process / "environ").read_bytes()
             command = (process / "cmdline").read_bytes()
-            if str(folder).encode() in environment + command or b"sleep\x004321" in command:
+            if (
+                str(folder).encode() in environment + command
+                or f"sleep\x004321.{tag}".encode() in command
+            ):
                 found.append(command.replace(b"\0", b" ").decode("utf-8", "replace"))
     return found
 
 
-def _groups() -> list[str]:
+def _groups(tag: str) -> list[str]:
     places = set(cgroup.find_base().values())
-    return [str(path) for place in places for path in Path(place).glob("doomed-*")]
+    return [str(path) for place in places for path in Path(place).glob(f"doomed{tag}-*")]
 
 
 def _descendants(root: int) -> set[int]:
@@ -77,14 +80,14 @@ def _descendants(root: int) -> set[int]:
     return found
 
 
-def _remains(folder: Path, nets: set[str], pids: set[int]) -> dict[str, object]:
+def _remains(folder: Path, tag: str, nets: set[str], pids: set[int]) -> dict[str, object]:
     remains: dict[str, object] = {
-        "processes": _processes_of(folder),
+        "processes": _processes_of(folder, tag),
         "pids": [pid for pid in pids if Path(f"/proc/{pid}").exists()],
         "namespaces": _networks(_everyone()) & nets,
         "folders": sorted(path.name for path in folder.glob(f"{PREFIX}*")),
-        "groups": _groups(),
-        "mounts": PREFIX in Path("/proc/self/mountinfo").read_text(),
+        "groups": _groups(tag),
+        "mounts": str(folder) in Path("/proc/self/mountinfo").read_text(),
     }
     return {name: value for name, value in remains.items() if value}
 
@@ -92,9 +95,9 @@ def _remains(folder: Path, nets: set[str], pids: set[int]) -> dict[str, object]:
 @pytest.mark.parametrize("attempt", range(4))
 def test_nothing_is_left_when_the_owner_is_killed(attempt: int) -> None:
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder, tag = Path(name), str(random.randrange(10**9))  # noqa: S311
         owner = subprocess.Popen(
-            [sys.executable, str(OWNER)],
+            [sys.executable, str(OWNER), tag],
             stdout=subprocess.PIPE,
             env=_environment(folder),
         )
@@ -112,17 +115,17 @@ def test_nothing_is_left_when_the_owner_is_killed(attempt: int) -> None:
             owner.wait(10)
             owner.stdout.close()
         deadline = time.monotonic() + GONE_WITHIN_S
-        while (remains := _remains(folder, nets, pids)) and time.monotonic() < deadline:
+        while (remains := _remains(folder, tag, nets, pids)) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert not remains
 
 
 def test_nothing_is_left_when_the_owner_is_killed_while_it_opens_its_first_zone() -> None:
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder, tag = Path(name), str(random.randrange(10**9))  # noqa: S311
         for delay in (0.2, 0.35, 0.5):
             owner = subprocess.Popen(
-                [sys.executable, str(OWNER)],
+                [sys.executable, str(OWNER), tag],
                 stdout=subprocess.DEVNULL,
                 env=_environment(folder),
             )
@@ -130,6 +133,6 @@ def test_nothing_is_left_when_the_owner_is_killed_while_it_opens_its_first_zone(
             owner.kill()
             owner.wait(10)
         deadline = time.monotonic() + GONE_WITHIN_S
-        while (remains := _remains(folder, set(), set())) and time.monotonic() < deadline:
+        while (remains := _remains(folder, tag, set(), set())) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert not remains

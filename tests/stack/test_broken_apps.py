@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
     [
         ("broken/exits", [r"exit code 3 before", r"Last output: cannot find module left-pad"]),
         ("broken/daemonises", [r"exit code 0 before", r"has to stay in the foreground"]),
-        ("broken/wrong_port", [r"within 4 s", r"refused", r"listens on port 3000 instead"]),
+        ("broken/wrong_port", [r"within 6 s", r"refused", r"listens on port 3000 instead"]),
         ("broken/never_answers", [r"accepted a connection, no answer in 1 s"]),
         ("broken/answers_500", [r"the app answered 500", r"GET / HTTP/1.1"]),
         ("broken/redirect_loop", [r"redirected more than 10 times"]),
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
     ],
 )
 async def test_start_fails_and_says_how(prepare: Prepare, name: str, says: list[str]) -> None:
-    app = await prepare(name, start_timeout_s=4)
+    app = await prepare(name, start_timeout_s=6)
     with pytest.raises(AppStartFailed) as caught:
         async with app.stack():
             pass

@@ -13,7 +13,7 @@ from vibench_gym.core.mutant import Mutant, load_mutants
 from vibench_gym.core.task import Task, bundled_tasks_dir, load_task
 
 if TYPE_CHECKING:
-    from tests.tasks.conftest import CheckMutant, CheckReference, GradeReplayed
+    from tasks.conftest import CheckMutant, CheckReference, GradeReplayed
 
 ARTIFACTS = (("doodles", "mvp"), ("standup", "mvp"), ("standup", "feature1"))
 TASKS = {

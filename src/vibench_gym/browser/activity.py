@@ -85,6 +85,14 @@ class Activity:
         if content_type.startswith(("text/event-stream", "multipart/x-mixed-replace")):
             self._pending.pop(request, None)
 
+    def is_navigating(self) -> bool:
+        """Whether the next document is on its way; Chromium keeps questions waiting until then."""
+        return self.navigating_since is not None
+
+    def navigation_over(self) -> None:
+        """Note that the page answers, whatever was heard of its navigation."""
+        self._navigation = self.navigating_since = None
+
     def document_replaced(self) -> None:
         """Forget the requests of the document before; they may never be heard of again."""
         self._pending = {r: at for r, at in self._pending.items() if r.is_navigation_request()}

@@ -102,9 +102,15 @@ async def click(pages: Pages, tab: Tab, call: args.Click) -> str:
     target = await pages.element(tab, call.ref)
     tab.file_chooser = None
     press = target.dblclick if call.double else target.click
+    # Where a click leads to is waited for as a navigation, which may take longer than a click.
     await pages.act(
         tab,
-        press(button=call.button, modifiers=list(call.modifiers), timeout=pages.timeout_ms),
+        press(
+            button=call.button,
+            modifiers=list(call.modifiers),
+            timeout=pages.timeout_ms,
+            no_wait_after=True,
+        ),
     )
     verb = "double-clicked" if call.double else "clicked"
     side = "" if call.button == "left" else f" with the {call.button} button"

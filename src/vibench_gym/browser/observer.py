@@ -29,6 +29,7 @@ CONSOLE_CHARS = 300
 MAX_NEWS = 10
 RESULT_CHARS = 12_000
 _LOOK_TIMEOUT_S = 20.0
+_LOADING_LOOK_S = 2.0
 _MAX_TABS_SHOWN = 20
 
 
@@ -58,6 +59,7 @@ class _Seen:
     console: tuple[str, ...] = ()
     screenshot: Path | None = None
     hangs: bool = False
+    loading: bool = False
     truncated: bool = False
 
 
@@ -111,11 +113,17 @@ class Observer:
         if tab.hung:
             seen.hangs = True
             return seen
+        loading = tab.activity.is_navigating()
+        limit = _LOADING_LOOK_S if loading else _LOOK_TIMEOUT_S
         try:
-            await bounded(self._see_page(tab, look, seen), _LOOK_TIMEOUT_S)
+            await bounded(self._see_page(tab, look, seen), limit)
         except PageUnresponsive:
-            self._pages.wait.seconds += _LOOK_TIMEOUT_S
-            seen.hangs = tab.hung = True
+            self._pages.wait.seconds += limit
+            seen.loading = tab.activity.is_navigating()
+            seen.hangs = tab.hung = not seen.loading
+        else:
+            if loading:
+                tab.activity.navigation_over()
         return seen
 
     async def _see_page(self, tab: Tab, look: Look, seen: _Seen) -> None:
@@ -158,6 +166,8 @@ class Observer:
             lines.append(f"Screenshot: {seen.screenshot.stem}")
         if tab.crashed:
             lines.append("Snapshot: none, the page has crashed; open it again")
+        elif seen.loading:
+            lines.append("Snapshot: none, the app has not answered with the next page yet")
         elif seen.hangs:
             lines.append("Snapshot: none, the page does not respond; open or reload starts it anew")
         elif seen.snapshot is None:

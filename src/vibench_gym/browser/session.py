@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT_S = 10.0
 HEARTBEAT_S = 10.0
 START_TIMEOUT_S = 30.0
+_STOPPING: set[asyncio.Task[None]] = set()
 
 
 class PlaywrightBrowser:
@@ -200,7 +201,7 @@ class PlaywrightBrowser:
     async def _settle_quietly(self) -> None:
         """After a failed action: let what it has set in motion come to rest, if it does."""
         tab = self._pages.visitor.current
-        if tab is None or tab.crashed or tab.hung:
+        if tab is None or tab.crashed or tab.hung or tab.activity.is_navigating():
             return
         with contextlib.suppress(PageUnresponsive):
             await self._pages.settler.after(tab)
@@ -239,11 +240,35 @@ class PlaywrightBrowser:
 
 
 async def _start_driver() -> Playwright:
+    """Start Playwright's driver process.
+
+    Raises:
+        BrowserFailed: it does not start.
+    """
+    starting = asyncio.ensure_future(async_playwright().start())
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
-            return await async_playwright().start()
-    except (PlaywrightError, OSError, TimeoutError) as error:
+            return await asyncio.shield(starting)
+    except (PlaywrightError, OSError) as error:
         raise BrowserFailed(f"the browser's driver does not start: {error}") from error
+    except TimeoutError as error:
+        _stop_when_started(starting)
+        raise BrowserFailed(f"the driver did not start in {START_TIMEOUT_S:.0f} s") from error
+    except asyncio.CancelledError:
+        _stop_when_started(starting)
+        raise
+
+
+def _stop_when_started(starting: asyncio.Future[Playwright]) -> None:
+    """Nobody waits for this driver any more; a start that is cut short would leave its process."""
+
+    def stop(started: asyncio.Future[Playwright]) -> None:
+        if not started.cancelled() and started.exception() is None:
+            task = asyncio.ensure_future(_stop_driver(started.result()))
+            _STOPPING.add(task)
+            task.add_done_callback(_STOPPING.discard)
+
+    starting.add_done_callback(stop)
 
 
 async def _stop_driver(playwright: Playwright) -> None:

@@ -26,6 +26,7 @@ _RESTLESS = 2
 _RESTLESS_MAX_S = 1.0
 _HUNG_PING_S = 2.0
 _NAVIGATIONS = 4
+_ASK_S = 0.1
 
 
 @dataclass(slots=True)
@@ -99,36 +100,59 @@ class Settler:
         Raises:
             PageUnresponsive: it hangs.
         """
+        await self.responds(tab)
         await self._until_quiet(tab, since=time.monotonic())
 
     async def _until_quiet(self, tab: Tab, *, since: float) -> None:
         quiet = self._config.settle_quiet_s
         start = time.monotonic()
-        restless = tab.restless >= _RESTLESS
-        limit = min(_RESTLESS_MAX_S, self._config.settle_max_s) if restless else None
-        limit = limit or self._config.settle_max_s
+        most = self._config.settle_max_s
+        if tab.restless >= _RESTLESS:
+            most = min(_RESTLESS_MAX_S, most)
         navigations = tab.activity.navigations
         with self._wait.waiting():
             while not (tab.crashed or tab.page.is_closed()):
-                age = await self.act(
-                    tab, self._dom_age(tab), timeout_s=self._config.action_timeout_s
-                )
+                age = await self._age(tab)
                 now = time.monotonic()
                 network = tab.activity.quiet_s(now)
                 still = min(age, network, now - since)
-                if still >= quiet and tab.activity.navigating_since is None:
+                if still >= quiet and not tab.activity.is_navigating():
                     tab.restless = 0
                     return
                 went = tab.activity.navigations - navigations
-                if now - start >= self._limit(tab, limit, went):
+                if now - start >= self._limit(tab, most, went):
                     tab.restless = tab.restless + 1 if network >= quiet else 0
                     return
                 await asyncio.sleep(max(_POLL_S, min(quiet - still, quiet)))
 
     def _limit(self, tab: Tab, settle_max_s: float, navigations: int) -> float:
         """A navigation under way is waited for as a user would, but not one after the other."""
-        navigating = tab.activity.navigating_since is not None and navigations <= _NAVIGATIONS
+        navigating = tab.activity.is_navigating() and navigations <= _NAVIGATIONS
         return self._config.navigation_timeout_s if navigating else settle_max_s
+
+    async def _age(self, tab: Tab) -> float:
+        """For how long the DOM was still; a page that is being left answers no questions.
+
+        Raises:
+            PageUnresponsive: no answer, although no next page is on its way.
+        """
+        if tab.activity.is_navigating():
+            return 0.0
+        asking = asyncio.ensure_future(self._dom_age(tab))
+        deadline = time.monotonic() + self._config.action_timeout_s
+        try:
+            while not asking.done():
+                await asyncio.wait({asking}, timeout=_ASK_S)
+                if not asking.done() and tab.activity.is_navigating():
+                    return 0.0
+                if not asking.done() and time.monotonic() >= deadline:
+                    tab.hung = True
+                    seconds = self._config.action_timeout_s
+                    raise PageUnresponsive(f"the page does not respond (waited {seconds:g} s)")
+            tab.hung = False
+            return asking.result()
+        finally:
+            asking.cancel()
 
     async def _dom_age(self, tab: Tab) -> float:
         try:

@@ -7,12 +7,15 @@ Tools that act on the page wait for it to be quiet first; all wait for quiet aft
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from playwright.async_api import Error as PlaywrightError
+
 from vibench_gym.browser import arguments as args
 from vibench_gym.browser import elements, files, navigation, pointer, surroundings, waiting
-from vibench_gym.browser.failures import ActionFailed, PageUnresponsive
+from vibench_gym.browser.failures import ActionFailed, PageUnresponsive, is_gone
 from vibench_gym.browser.observer import Look
 
 if TYPE_CHECKING:
@@ -57,6 +60,9 @@ ON_BROWSER: dict[type[args.Arguments], _OnBrowser[Any]] = {
 """Tools that have to work whatever state the current page is in."""
 
 
+MAY_CLOSE = (args.Click, args.Press, args.Type, args.Mouse)
+
+
 async def carry_out(pages: Pages, call: args.Arguments) -> Look:
     """Carry out a checked call and wait until the page has settled.
 
@@ -69,7 +75,7 @@ async def carry_out(pages: Pages, call: args.Arguments) -> Look:
         return await _only_look(pages, call, look)
     on_page = ON_PAGE.get(type(call))
     if on_page is not None:
-        result = await on_page(pages, await pages.usable(), call)
+        result = await _on_page(pages, on_page, call)
     else:
         result = await ON_BROWSER[type(call)](pages, call)
     tab = await pages.current()
@@ -80,6 +86,27 @@ async def carry_out(pages: Pages, call: args.Arguments) -> Look:
             raise ActionFailed(f"{result}; then {error}") from None
     result += await files.keep_new_downloads(pages)
     return Look(tool=call.tool, result=result)
+
+
+async def _on_page(pages: Pages, tool: _OnPage[Any], call: args.Arguments) -> str:
+    tab = await pages.usable()
+    try:
+        return await tool(pages, tab, call)
+    except PlaywrightError as error:
+        # A button that closes its own window has done what it is for.
+        if not (is_gone(error) and isinstance(call, MAY_CLOSE) and await _closes(tab)):
+            raise
+    ref = getattr(call, "ref", None)
+    where = f" on {pages.label(tab, ref)}" if ref is not None else ""
+    return f"{call.tool}{where} made the page close its tab"
+
+
+async def _closes(tab: Tab) -> bool:
+    for _ in range(20):
+        if tab.page.is_closed():
+            return True
+        await asyncio.sleep(0.025)
+    return False
 
 
 async def _only_look(pages: Pages, call: args.Arguments, look: Look) -> Look:

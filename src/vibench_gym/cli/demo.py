@@ -4,25 +4,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vibench_gym.cli.grade import grade_one, run_dir
+from vibench_gym.cli.grade import grade_one, make_grader, run_dir
 from vibench_gym.cli.wire import GradeOut
-from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.config import GraderConfig, StackConfig
+from vibench_gym.core.errors import ConfigError, OperatorFault
 from vibench_gym.core.mutant import apply_mutant, load_mutants
 from vibench_gym.core.task import bundled_tasks_dir, load_task
 from vibench_gym.grading.models import ReplayModels
 from vibench_gym.report.html import write_report
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable
+
     from vibench_gym.cli.console import Progress
+    from vibench_gym.cli.wire import RolloutOut
     from vibench_gym.core.task import Task
 
 DEMO_TASK = "pantry"
 DEMO_MUTANT = "quantity_ignored"
+CONCURRENCY = 4
+"""Plans at once: most of a plan is waiting for pages to settle, so two cores carry four."""
 
 # What a builder forgets most often: the start script names a file that is not there.
 BROKEN_START = "#!/usr/bin/env bash\nexec python server_main.py\n"
@@ -36,17 +43,25 @@ async def run_demo(out: Path | None, progress: Progress) -> GradeOut:
     """
     task = load_task(bundled_tasks_dir() / DEMO_TASK)
     run = run_dir(out)
-    rollouts = []
     with tempfile.TemporaryDirectory(prefix="vibench-gym-demo-") as work:
         apps = demo_apps(task, Path(work))
         async with ReplayModels(task) as models:
-            for label, app in apps.items():
-                rollouts.append(
-                    await grade_one(
-                        task=task, app=app, models=models, run=run, label=label, progress=progress
-                    )
-                )
-    return GradeOut(rollouts=tuple(rollouts), report=str(write_report(run.root).resolve()))
+            grader = make_grader(models, StackConfig(), GraderConfig(concurrency=CONCURRENCY))
+            rollouts = await _all(
+                grade_one(grader, task=task, app=app, run=run, label=label, progress=progress)
+                for label, app in apps.items()
+            )
+    return GradeOut(rollouts=rollouts, report=str(write_report(run.root).resolve()))
+
+
+async def _all(gradings: Iterable[Coroutine[None, None, RolloutOut]]) -> tuple[RolloutOut, ...]:
+    """Run together; the first fault ends the others and is raised as itself, not in a group."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(grading) for grading in gradings]
+    except* OperatorFault as faults:
+        raise faults.exceptions[0] from None
+    return tuple(task.result() for task in tasks)
 
 
 def demo_apps(task: Task, work: Path) -> dict[str, Path]:

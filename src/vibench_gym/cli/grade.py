@@ -62,32 +62,40 @@ async def run_grade(options: GradeOptions, out: Path | None, progress: Progress)
     run = run_dir(out)
     async with AsyncExitStack() as cleanup:
         models = await _models(options, task, cleanup)
+        stack = StackConfig(
+            egress=_egress(options.egress), extra_registry_hosts=options.registry_hosts
+        )
+        grader = make_grader(models, stack, GraderConfig(concurrency=options.concurrency))
         rollout = await grade_one(
+            grader,
             task=task,
             app=options.artifact_path,
-            models=models,
             run=run,
             label=options.label,
             progress=progress,
-            stack=StackConfig(
-                egress=_egress(options.egress), extra_registry_hosts=options.registry_hosts
-            ),
-            config=GraderConfig(concurrency=options.concurrency),
             resume=options.resume,
         )
     return GradeOut(rollouts=(rollout,), report=str(write_report(run.root).resolve()))
 
 
+def make_grader(models: ModelSource, stack: StackConfig, config: GraderConfig) -> Grader:
+    """A grader over local stacks and real browsers."""
+    return Grader(
+        stacks=LocalStackBuilder(stack),
+        models=models,
+        browsers=PlaywrightLauncher(),
+        config=config,
+    )
+
+
 async def grade_one(
+    grader: Grader,
     *,
     task: Task,
     app: Path,
-    models: ModelSource,
     run: RunDir,
     label: str,
     progress: Progress,
-    stack: StackConfig | None = None,
-    config: GraderConfig | None = None,
     resume: bool = False,
 ) -> RolloutOut:
     """Grade one artifact into a run directory."""
@@ -96,12 +104,6 @@ async def grade_one(
         where = " ".join(part for part in (label, event.plan, event.step) if part)
         progress.now(f"{where}: {event.message}", brief=event.kind == "check")
 
-    grader = Grader(
-        stacks=LocalStackBuilder(stack or StackConfig()),
-        models=models,
-        browsers=PlaywrightLauncher(),
-        config=config or GraderConfig(),
-    )
     directory = _resumable(run, task, label) if resume else None
     directory = directory or run.rollout(task, label)
     record = await grader.grade(

@@ -103,8 +103,11 @@ class GraderConfig(Settings):
     second_look_wait_s: float = 1.0
     max_actions_per_step: int = 40
     """Browser actions after which the QA agent has to give its verdict with what it saw."""
-    max_turns_per_plan: int = 400
-    max_tokens_per_plan: int = 5_000_000
+    turns_per_step: int = 120
+    """Model turns per step of a plan, taken together: more than a step's actions and checks need,
+    so that an app which confuses its judge uses up actions (scored), not turns (masked)."""
+    max_tokens_per_plan: int = 25_000_000
+    """Input the endpoint had cached does not count. Large pages must not reach it: it masks."""
     model_time_per_plan_s: float = 3600.0
     app_time_per_plan_s: float = 1200.0
     """Waiting for the app; when used up, the step at hand fails: slowness is the app's fault."""

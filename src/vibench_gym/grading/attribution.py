@@ -11,8 +11,9 @@ suspected; where it fails too, our machinery is at fault.
     DatabaseUnavailable     the stack's: PostgreSQL on the template fails as well
     BrowserFailed           a fresh stack is healthy and a fresh Chromium shows a page there
     GraderModelFailed       none: the model speaks to us, not to the app
-    VerdictUnusable         one correction per step; silence with the budget used up
-    BudgetExceeded          none; the app's time has a budget of its own, which fails the step
+    VerdictUnusable         one correction per step, and the app still runs
+    BudgetExceeded          the app still runs; its own slowness has a budget that fails the step
+    a defect of ours        none
     SeedingFailed           an empty script can be applied to a fresh app, its database answers
 
 What never masks, whatever the app does:
@@ -107,7 +108,8 @@ async def broken_ground(prepared: PreparedApp) -> str | None:
         async with prepared.stack() as stack:
             result = await stack.apply_seed(_EMPTY_SEED)
             if result.return_code != 0:
-                return f"a script that does nothing ends with {result.return_code}"
+                said = clip((result.stdout + result.stderr).strip(), _LAST_WORDS)
+                return f"a script that does nothing ends with {result.return_code}: {said}"
             if await _meddled(stack):
                 return "its processes write into the seed's folder"
             asked = await stack.exec(_ASK_DATABASE, timeout_s=_ASK_TIMEOUT_S)

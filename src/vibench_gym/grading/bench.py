@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from vibench_gym.core.errors import GraderFault
+from vibench_gym.core.errors import GraderFault, VibenchGymError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -108,6 +108,24 @@ class PeakMemory:
             with contextlib.suppress(GraderFault):
                 self.bytes = max(self.bytes, (await stack.usage()).memory_bytes)
             await asyncio.sleep(_SAMPLE_S)
+
+
+async def opened(launching: Awaitable[Browser]) -> Browser:
+    """The browser that is being launched; one that comes up for a cancelled caller is closed.
+
+    A launch that is cancelled half way leaves the driver's process behind, so it never is.
+    """
+    task = asyncio.ensure_future(launching)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await settle(_close_when_open(task), lambda _message: None)
+        raise
+
+
+async def _close_when_open(task: asyncio.Future[Browser]) -> None:
+    with contextlib.suppress(VibenchGymError):  # nobody is left to be told
+        await (await task).close()
 
 
 async def settle(

@@ -56,7 +56,7 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
         r"<\|?(?:im_start|im_end|system|assistant|endoftext)\|?>|\[/?INST\]|<</?SYS>>",
         r"|\bsystem (?:prompt|message|override)\b",
     ),
-    "score": (r"\b(?:verdict|reward|final score|test result)\b\s*[:=]\s*\S+",),
+    "score": (r"\b(?:verdict|test result|step outcome)\b\s*[:=]\s*\S+",),
 }
 _PATTERNS: Final = {kind: re.compile("".join(p), re.IGNORECASE) for kind, p in _KINDS.items()}
 

@@ -117,6 +117,8 @@ class PageData:
             waited_on_app_s=round(observation.waited_on_app_s, 3),
             text=clip(observation.text, 4000),
         )
+        if observation.page_crashed:
+            self._flags.add(f"page crashed in {step}")
         if observation.truncated:
             self._flags.add(f"page cut to its limit in {step}")
         for flag in self._flags.scan(observation.text, step):

@@ -13,6 +13,7 @@ from vibench_gym.core.errors import (
     AppSetupFailed,
     AppStartFailed,
     BrowserFailed,
+    BudgetExceeded,
     SeedingFailed,
     VerdictUnusable,
 )
@@ -120,7 +121,7 @@ class PlanAttempt:
             url=stack.url,
             today=shop.bench.today,
             assets=shop.bench.asset_names,
-            seeded=self.seeded,
+            seeded=self._plan.needs_seeding,
             seed_summary=summary,
         )
         shop.tell("step", "testing", self._plan.steps[0].name)
@@ -131,6 +132,8 @@ class PlanAttempt:
             outcome = Outcome(PlanStatus.APP_CRASHED, str(fault))
         except BrowserFailed as fault:
             outcome = await self._browser_lost(stack, fault)
+        except (BudgetExceeded, VerdictUnusable) as fault:
+            outcome = await self._agent_lost(stack, fault)
         else:
             outcome = await self._ended(stack)
         if problems := check_verdicts(self._plan, self.book.verdicts(), pages.evidence):
@@ -142,6 +145,18 @@ class PlanAttempt:
         if not self.book.all_passed and (how := await how_app_ended(stack)) is not None:
             return Outcome(PlanStatus.APP_CRASHED, how)
         return Outcome(PlanStatus.GRADED)
+
+    async def _agent_lost(self, stack: Stack, fault: BudgetExceeded | VerdictUnusable) -> Outcome:
+        """An agent that found no end with an app that is gone was led there by the app.
+
+        Raises:
+            GraderFault: the given one, where the app still runs.
+        """
+        if (how := await how_app_ended(stack)) is None:
+            raise fault
+        self._shop.note_error(str(fault))
+        self.book.fail_current("the app keeps running", how)
+        return Outcome(PlanStatus.APP_CRASHED, how)
 
     async def _browser_lost(self, stack: Stack, fault: BrowserFailed) -> Outcome:
         """Find out who took the browser down; if it was the app, the step at hand fails.

@@ -9,11 +9,13 @@ What the operator has to see to is passed on. The app's faults are scores, at th
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
+import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.core.errors import GraderFault, SeedingFailed
+from vibench_gym.core.errors import GraderFault, OperatorFault, SeedingFailed
 from vibench_gym.core.records import PlanRecord, UsageRecord
 from vibench_gym.core.scorecard import masks, score_plan
 from vibench_gym.core.status import PlanStatus
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from vibench_gym.grading.bench import Bench
 
 _ERROR_CHARS: Final = 4000
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -86,9 +89,16 @@ class PlanRun:
         self._log.add("attempt", number=number)
         try:
             return attempt, await attempt.run()
+        except OperatorFault:
+            raise
         except GraderFault as fault:
             self._log.add("error", error=str(fault), failure_kind=fault.failure_kind)
             return attempt, fault
+        except Exception as defect:  # a defect costs a plan, not the run
+            _logger.exception("plan %s: a defect of the grader", self._plan.id)
+            where = traceback.format_exc(limit=-5)
+            self._log.add("error", error=clip(where, 4000), failure_kind=GraderFault.failure_kind)
+            return attempt, GraderFault(f"a defect of the grader: {defect!r}")
         finally:
             self._totals.add(shop)
 

@@ -50,8 +50,10 @@ class PlanSeeding:
         exits.push_async_callback(self._tried.aclose)
         shop, watch = self._shop, Stopwatch()
         try:
-            stack = self._seeder_stack = await shop.stand_up(self._scratch, watch)
-            shop.watch.add("seeding_stack", sum(phase.seconds for phase in watch.records()))
+            try:
+                stack = self._seeder_stack = await shop.stand_up(self._scratch, watch)
+            finally:
+                shop.watch.add("seeding_stack", sum(phase.seconds for phase in watch.records()))
             seeder = Seeder(
                 shop.plan,
                 stack=stack,

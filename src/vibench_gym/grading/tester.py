@@ -114,7 +114,7 @@ class Tester:
             tools=lambda: self.tools,
             messages=self._opening(brief),
             budget=LoopBudget(
-                turns=self._config.max_turns_per_plan,
+                turns=self._config.turns_per_step * len(self._plan.steps),
                 tokens=self._config.max_tokens_per_plan,
                 model_seconds=self._config.model_time_per_plan_s,
             ),

@@ -14,7 +14,7 @@ The QA agent says what it saw; this book decides whether that is a verdict. Inva
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from vibench_gym.core.errors import VerdictUnusable
@@ -22,9 +22,18 @@ from vibench_gym.core.fatality import is_non_fatal
 from vibench_gym.core.status import CheckOutcome, StepOutcome
 from vibench_gym.core.verdict import Check, StepVerdict
 from vibench_gym.grading.hygiene import clip
+from vibench_gym.grading.open_step import (
+    TEXT_CHARS,
+    OpenStep,
+    Pending,
+    add_up,
+    look_of,
+    same_check_key,
+    tidy,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from vibench_gym.core.plan import Step, TestPlan
 
@@ -33,7 +42,6 @@ MAX_REFUSALS: Final = 1
 MAX_TOO_EARLY: Final = 5
 """Verdicts given before their observation was shown, per step: no mismatch, so more patience."""
 MAX_CHECKS: Final = 200
-_TEXT_CHARS: Final = 1000
 
 ReplyKind = Literal["recorded", "look_again", "next_step", "all_done", "stopped", "refused"]
 
@@ -44,30 +52,6 @@ class Reply:
 
     kind: ReplyKind
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A would-be fatal failure that waits for its second look."""
-
-    text: str
-    first_look: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _OpenStep:
-    step: Step
-    checks: list[Check] = field(default_factory=list)
-    evidence: list[str] = field(default_factory=list)
-    since_check: list[str] = field(default_factory=list)
-    this_turn: list[str] = field(default_factory=list)
-    shown_page: bool = False
-    """An observation (of more than a crashed page) was captured in this step and was shown."""
-    page_this_turn: bool = False
-    pending: _Pending | None = None
-    stopped: bool = False
-    refusals: int = 0
-    too_early: int = 0
 
 
 class VerdictBook:
@@ -83,7 +67,7 @@ class VerdictBook:
         self._verdicts: list[StepVerdict] = []
         self._stopped = False
         self._refused_this_turn = False
-        self._open: _OpenStep | None = _OpenStep(plan.steps[0])
+        self._open: OpenStep | None = OpenStep(plan.steps[0])
 
     @property
     def current(self) -> Step | None:
@@ -104,7 +88,6 @@ class VerdictBook:
         """The agent has now been shown everything captured so far."""
         self._refused_this_turn = False
         if self._open is not None:
-            self._open.this_turn.clear()
             self._open.shown_page |= self._open.page_this_turn
             self._open.page_this_turn = False
 
@@ -117,14 +100,13 @@ class VerdictBook:
             return
         self._open.evidence.append(evidence_id)
         self._open.since_check.append(evidence_id)
-        self._open.this_turn.append(evidence_id)
         self._open.page_this_turn |= shows_page
 
     def record_check(
         self, *, step: str, check: str, outcome: str, reason: str = "", quote: str = ""
     ) -> Reply:
         """Record one check of the current step, or ask for a second look, or refuse."""
-        current, text = self._open, _tidy(check)
+        current, text = self._open, tidy(check)
         if current is None:
             return self.refuse(_NOTHING_OPEN)
         if objection := self._objection(current, step, text, outcome):
@@ -134,11 +116,11 @@ class VerdictBook:
             return early
         non_fatal = self._non_fatal(current.step, quote)
         if result is not CheckOutcome.PASSED and not non_fatal and current.pending is None:
-            current.pending = _Pending(text, _look(current))
+            current.pending = Pending(text, look_of(current))
             current.since_check.clear()
             return Reply("look_again", _LOOK_AGAIN)
         quote = quote.strip() if non_fatal else ""
-        return self._record(current, text, result, clip(reason.strip(), _TEXT_CHARS), quote)
+        return self._record(current, text, result, clip(reason.strip(), TEXT_CHARS), quote)
 
     def end_step(self, *, step: str, outcome: str) -> Reply:
         """Close the current step with the outcome that its checks add up to, or refuse."""
@@ -151,7 +133,7 @@ class VerdictBook:
             return self.refuse(f"judge the check {current.pending.text!r} once more first")
         if not current.checks:
             return self.refuse("no check is on record for this step: record each with record_check")
-        derived = _outcome(current.checks)
+        derived = add_up(current.checks)
         if (outcome == StepOutcome.PASSED) != (derived is StepOutcome.PASSED):
             return self.refuse(
                 f"outcome {outcome!r} contradicts the recorded checks, which make it {derived!s}"
@@ -176,8 +158,8 @@ class VerdictBook:
                 text=check,
                 outcome=CheckOutcome.FAILED,
                 fatal=True,
-                reason=clip(reason, _TEXT_CHARS),
-                evidence=_look(current),
+                reason=clip(reason, TEXT_CHARS),
+                evidence=look_of(current),
                 first_look=first,
             )
         )
@@ -213,7 +195,7 @@ class VerdictBook:
             verdict.outcome is StepOutcome.PASSED for verdict in self._verdicts
         )
 
-    def _objection(self, current: _OpenStep, step: str, text: str, outcome: str) -> str:
+    def _objection(self, current: OpenStep, step: str, text: str, outcome: str) -> str:
         """Why a check cannot be recorded now; empty if it can."""
         if problem := self._misplaced(current, step, outcome):
             return problem
@@ -221,13 +203,13 @@ class VerdictBook:
             return "a check needs a text: name what the plan asks for"
         if current.stopped:
             return "a fatal failure is on record: end_step is the only call left"
-        if current.pending and _key(text) != _key(current.pending.text):
+        if current.pending and same_check_key(text) != same_check_key(current.pending.text):
             return f"judge the check {current.pending.text!r} once more first"
         if len(current.checks) >= MAX_CHECKS:
             return f"{MAX_CHECKS} checks are on record: end the step"
         return ""
 
-    def _misplaced(self, current: _OpenStep, step: str, outcome: str) -> str:
+    def _misplaced(self, current: OpenStep, step: str, outcome: str) -> str:
         if step == current.step.name:
             known_outcome = outcome in _CHECK_OUTCOMES
             return "" if known_outcome else f"unknown outcome {outcome!r}: passed, failed, blocked"
@@ -237,7 +219,7 @@ class VerdictBook:
             return f"step {step!r} has its verdict already; at hand is {current.step.name!r}"
         return f"step {step!r} is not reached yet; the step at hand is {current.step.name!r}"
 
-    def _unseen(self, current: _OpenStep) -> Reply | None:
+    def _unseen(self, current: OpenStep) -> Reply | None:
         """The refusal of a pass that nothing shown so far can carry."""
         if current.shown_page:
             return None
@@ -259,7 +241,7 @@ class VerdictBook:
         return False
 
     def _record(
-        self, current: _OpenStep, text: str, outcome: CheckOutcome, reason: str, quote: str
+        self, current: OpenStep, text: str, outcome: CheckOutcome, reason: str, quote: str
     ) -> Reply:
         check = Check(
             text=current.pending.text if current.pending else text,
@@ -267,7 +249,7 @@ class VerdictBook:
             fatal=not quote,
             reason=reason,
             quote=quote,
-            evidence=_look(current),
+            evidence=look_of(current),
             first_look=current.pending.first_look if current.pending else (),
         )
         current.pending = None
@@ -284,7 +266,7 @@ class VerdictBook:
             )
         return Reply("recorded", f"RECORDED {outcome}, not fatal: go on with this step.")
 
-    def _close(self, current: _OpenStep, outcome: StepOutcome) -> Reply:
+    def _close(self, current: OpenStep, outcome: StepOutcome) -> Reply:
         failed = next((c for c in current.checks if c.outcome is not CheckOutcome.PASSED), None)
         # A fatal failure is the one that explains the stop, even after non-fatal ones.
         fatal = next(
@@ -308,7 +290,7 @@ class VerdictBook:
         following = self.plan.steps[len(self._verdicts) :]
         if not following:
             return Reply("all_done", "ALL STEPS DONE: call finish.")
-        self._open = _OpenStep(following[0])
+        self._open = OpenStep(following[0])
         return Reply("next_step", f"NEXT STEP: {following[0].name}\n\n{following[0].prose}")
 
 
@@ -324,11 +306,6 @@ def nothing_reached(plan: TestPlan) -> tuple[StepVerdict, ...]:
 
 _NOTHING_OPEN: Final = "every reached step has its verdict; call finish"
 _CHECK_OUTCOMES: Final = frozenset(str(outcome) for outcome in CheckOutcome)
-_SEVERITY: Final[Mapping[CheckOutcome, int]] = {
-    CheckOutcome.PASSED: 0,
-    CheckOutcome.BLOCKED: 1,
-    CheckOutcome.FAILED: 2,
-}
 _LOOK_AGAIN: Final = (
     "LOOK AGAIN: this failure would end the plan, and no quoted sentence of the step makes it"
     " non-fatal. Below is a fresh look at the page, taken after a short wait and without any"
@@ -337,21 +314,3 @@ _LOOK_AGAIN: Final = (
 _TOO_EARLY: Final = (
     "you have not seen the result of that action yet. Read the observation, then record the check."
 )
-
-
-def _outcome(checks: list[Check]) -> StepOutcome:
-    worst = max((check.outcome for check in checks), key=_SEVERITY.__getitem__)
-    return StepOutcome(worst.value)
-
-
-def _look(current: _OpenStep) -> tuple[str, ...]:
-    """What the check at hand rests on: observations since the last check, else the latest one."""
-    return tuple(current.since_check) or tuple(current.evidence[-1:])
-
-
-def _tidy(text: str) -> str:
-    return clip(" ".join(text.split()), _TEXT_CHARS)
-
-
-def _key(text: str) -> str:
-    return text.casefold().rstrip(".!")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from vibench_gym.grading.bench import Bench, PeakMemory, settle
+from vibench_gym.grading.bench import Bench, PeakMemory, opened, settle
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
 from vibench_gym.grading.hygiene import Flags
 from vibench_gym.grading.metering import MeteredModel, ModelRole
@@ -64,7 +64,7 @@ class Workshop:
         """A browser on the stack. Only the test's own keeps a trace and the plan's screenshots."""
         directory = self.directory
         with self.watch.phase("browser_start"):
-            browser = await self.bench.browsers.launch(
+            launching = self.bench.browsers.launch(
                 executable=stack.browser_executable,
                 base_url=stack.url,
                 screenshots_dir=_made(directory.path / "seeding", directory.screenshots, seeding),
@@ -72,6 +72,7 @@ class Workshop:
                 assets_dir=self.bench.test_assets,
                 trace_path=None if seeding else directory.trace,
             )
+            browser = await opened(launching)
         exits.push_async_callback(browser.close)
         return PageData(browser, log=self.log, flags=self.flags, watch=self.watch)
 
@@ -79,12 +80,13 @@ class Workshop:
         """A browser for a control experiment; nothing of it is kept with the plan's evidence."""
         folder = self.directory.path / "control"
         folder.mkdir(parents=True, exist_ok=True)
-        return await self.bench.browsers.launch(
+        launching = self.bench.browsers.launch(
             executable=stack.browser_executable,
             base_url=stack.url,
             screenshots_dir=folder,
             downloads_dir=folder,
         )
+        return await opened(launching)
 
     @contextlib.asynccontextmanager
     async def model(

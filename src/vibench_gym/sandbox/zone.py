@@ -11,9 +11,6 @@ snapshot that stays as it is.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
-import fcntl
 import itertools
 import os
 import secrets
@@ -31,11 +28,13 @@ from vibench_gym.sandbox.agent.launcher import SOCKET_NAME
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.sandbox.box import Bind, Box, BoxSpec, StateLimitReached
 from vibench_gym.sandbox.bwrap_program import find_bwrap
+from vibench_gym.sandbox.descriptors import open_log, read_text, sealed_input
 from vibench_gym.sandbox.uids import UidLease
 from vibench_gym.sandbox.zone_client import ZoneClient, ZoneRefused
+from vibench_gym.sandbox.zone_files import ZoneFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import Coroutine
     from types import TracebackType
 
     from vibench_gym.sandbox.base import ExecError
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["Bind", "Box", "BoxSpec", "StateLimitReached", "UidLease", "Zone", "ZoneUsage"]
 
 _TIMEOUT_CODE = 125
-_MAX_PAYLOAD = 1024 * 1024 * 1024
 _FAMILIES = {
     "ipv4": (socket.AF_INET, "127.0.0.1"),
     "ipv6": (socket.AF_INET6, "::1"),
@@ -59,7 +57,7 @@ class ZoneUsage:
     processes: int
 
 
-class Zone:
+class Zone(ZoneFiles):
     """One app stack's namespaces: an async context manager.
 
     Raises on entering:
@@ -154,7 +152,7 @@ class Zone:
         """
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return await self._spawn(spec, nothing, [_open_log(spec.log_path)])
+            return await self._spawn(spec, nothing, [open_log(spec.log_path)])
         finally:
             os.close(nothing)
 
@@ -182,7 +180,7 @@ class Zone:
         started = time.monotonic()
         out = os.memfd_create("stdout", os.MFD_CLOEXEC)
         err = os.memfd_create("stderr", os.MFD_CLOEXEC)
-        given = _input(stdin or b"")
+        given = sealed_input(stdin or b"")
         error: ExecError | None = None
         try:
             box = await self._spawn(spec, given, [os.dup(out), err])
@@ -195,8 +193,8 @@ class Zone:
             if box.killed:
                 error = "killed"
             return ExecResult(
-                stdout=_text(out, spec.limits.output_bytes),
-                stderr=_text(err, spec.limits.output_bytes),
+                stdout=read_text(out, spec.limits.output_bytes),
+                stderr=read_text(err, spec.limits.output_bytes),
                 return_code=code,
                 error_type=error,
                 duration_s=time.monotonic() - started,
@@ -244,94 +242,6 @@ class Zone:
             SandboxUnavailable: the zone broke.
         """
         return tuple((await self._client.request("ports"))["ports"])
-
-    async def put_files(
-        self, folder: str, files: Mapping[str, bytes], *, mode: int = 0o644
-    ) -> None:
-        """Write files below a state folder, owned by the app's user; links are never followed.
-
-        Raises:
-            StateLimitReached: the zone's space is used up.
-            SandboxUnavailable: they could not be written.
-        """
-        payload = b"".join(protocol.pack_file(path, data) for path, data in files.items())
-        fd = _input(payload)
-        try:
-            with _limits_named():
-                await self._client.request("put", [fd], folder=folder, mode=mode)
-        finally:
-            os.close(fd)
-
-    async def get_files(self, folder: str, *, max_files: int, max_bytes: int) -> dict[str, bytes]:
-        """The regular files below a state folder; links and special files are left out.
-
-        Raises:
-            StateLimitReached: there are more files or bytes than that.
-            SandboxUnavailable: they could not be read.
-        """
-        fd = os.memfd_create("files", os.MFD_CLOEXEC)
-        try:
-            with _limits_named():
-                await self._client.request(
-                    "get", [fd], folder=folder, max_files=max_files, max_bytes=max_bytes
-                )
-            size = min(os.fstat(fd).st_size, _MAX_PAYLOAD)
-            return dict(protocol.unpack_files(os.pread(fd, size, 0)))
-        finally:
-            os.close(fd)
-
-    async def get_file(self, folder: str, path: str, target: Path, *, max_bytes: int) -> None:
-        """Copy one regular file below a state folder to a host file; links are never followed.
-
-        Raises:
-            FileNotFoundError: there is no such regular file.
-            StateLimitReached: it is larger than that.
-            SandboxUnavailable: it could not be copied.
-        """
-        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            with _limits_named():
-                await self._client.request(
-                    "get_one", [fd], folder=folder, path=path, max_bytes=max_bytes
-                )
-        except ZoneRefused as error:
-            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
-                raise FileNotFoundError(error.errno, str(error)) from error
-            raise
-        finally:
-            os.close(fd)
-
-    async def import_tree(
-        self, source: Path, folder: str, owner: Literal["app", "database"]
-    ) -> None:
-        """Copy what is in a host folder into a state folder that no box is writing.
-
-        Raises:
-            StateLimitReached: the zone's space is used up.
-            SandboxUnavailable: it could not be copied.
-        """
-        with _limits_named():
-            await self._client.request(
-                "import", source=_resolved(source), folder=folder, owner=owner
-            )
-
-    async def export_state(
-        self, destination: Path, *, folders: Sequence[str] | None = None
-    ) -> None:
-        """Copy app, venv, home and database to a host folder, as a snapshot for other zones.
-
-        With `folders`, only those of them. No box may be writing what is copied.
-
-        Raises:
-            StateLimitReached: they are larger than `state_bytes`.
-            SandboxUnavailable: they could not be copied.
-        """
-        with _limits_named():
-            await self._client.request(
-                "export",
-                destination=_made(destination),
-                folders=None if folders is None else list(folders),
-            )
 
     async def usage(self) -> ZoneUsage:
         """Memory and processes of all boxes, and space used in the zone's state.
@@ -390,49 +300,6 @@ async def _finish(work: Coroutine[object, object, None]) -> None:
     if cancelled is not None:
         raise cancelled
     task.result()
-
-
-@contextlib.contextmanager
-def _limits_named() -> Iterator[None]:
-    try:
-        yield
-    except ZoneRefused as error:
-        if error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT):
-            raise StateLimitReached(str(error)) from error
-        raise
-
-
-def _input(data: bytes) -> int:
-    """A descriptor to read bytes from, which whoever gets it cannot change."""
-    fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
-        return os.open(f"/proc/self/fd/{fd}", os.O_RDONLY | os.O_CLOEXEC)
-    finally:
-        os.close(fd)
-
-
-def _open_log(path: Path | None) -> int:
-    if path is None:
-        return os.memfd_create("log", os.MFD_CLOEXEC)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-def _resolved(path: Path) -> str:
-    return str(path.resolve())
-
-
-def _made(folder: Path) -> str:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return _resolved(folder)
-
-
-def _text(fd: int, limit: int) -> str:
-    return os.pread(fd, limit + 200, 0).decode("utf-8", "replace")
 
 
 def _write_program(path: Path, text: str) -> None:

@@ -35,6 +35,9 @@ class AppBoxes:
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """The environment of the app's processes; `extra` cannot replace what is set here."""
         return {
+            # Where nothing can be reached, clients should say so at once; set-up overrides these.
+            "PIP_RETRIES": "0",
+            "npm_config_fetch_retries": "0",
             **(extra or {}),
             "PATH": self.toolchain.path,
             "HOME": "/home/app",

@@ -129,6 +129,8 @@ class AppServer:
         text = f"{START_SCRIPT} ended with exit code {code} before the app served a document"
         if code == 0:
             text += "; it has to stay in the foreground"
+        if box.killed:
+            text += "; it was killed for using more than it may"
         return await self._failure(box, text)
 
     async def _silent(self, box: Box, last: Probe) -> AppStartFailed:

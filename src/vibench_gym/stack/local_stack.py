@@ -152,7 +152,11 @@ class LocalStack:
             "/usr/bin/find /seeding -mindepth 1 -delete", timeout_s=self._config.seed_timeout_s
         )
         if seed.files:
-            await self._zone.put_files("seeding", seed.files)
+            try:
+                await self._zone.put_files("seeding", seed.files)
+            except StateLimitReached as error:  # the app has filled its zone
+                full = f"the seed does not fit beside what the app wrote: {error}"
+                return ExecResult(stdout="", stderr=full, return_code=1)
         env = envfile.allowed(seed.env)
         result = ExecResult(stdout="", stderr="", return_code=0)
         if SEED_SCRIPT in seed.files:

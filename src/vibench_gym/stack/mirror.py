@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import re
 from collections import Counter
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -60,7 +61,7 @@ class Mirror:
         self._registries = registries
         self._upstream = upstream
         self._open = egress == "open"
-        self._extra_hosts = extra_hosts
+        self._extra_hosts = frozenset(host.lower() for host in extra_hosts)
         self._bytes_left = max_bytes
         self._base = f"http://127.0.0.1:{MIRROR_PORT}/"
         self._origins = {
@@ -86,9 +87,15 @@ class Mirror:
         return {
             "PIP_INDEX_URL": index,
             "PIP_DEFAULT_TIMEOUT": "180",
+            "PIP_RETRIES": "3",
             "UV_DEFAULT_INDEX": index,
             "UV_HTTP_TIMEOUT": "180",
             "npm_config_registry": self._base,
+            "npm_config_fetch_retries": "2",
+            "pnpm_config_registry": self._base,
+            "COREPACK_NPM_REGISTRY": proxy,
+            "COREPACK_INTEGRITY_KEYS": "0",
+            "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
             "YARN_REGISTRY": self._base,
             "YARN_NPM_REGISTRY_SERVER": proxy,
             "YARN_UNSAFE_HTTP_WHITELIST": "127.0.0.1",
@@ -180,7 +187,9 @@ class Mirror:
             try:
                 page = await self._upstream.page(url, accept=_JSON_FIRST)
             except UpstreamRefused as refused:
-                last = refused
+                # That an index is out of reach says more than that another lacks the project.
+                if last.status == HTTPStatus.NOT_FOUND:
+                    last = refused
                 continue
             return await asyncio.to_thread(self._render_simple, page, url, accept)
         raise last

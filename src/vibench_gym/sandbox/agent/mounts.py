@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
-import platform
 import signal
 import socket
 import stat
@@ -95,9 +94,9 @@ def pivot_root(new_root: str, put_old: str) -> None:
     Raises:
         OSError: the kernel refused.
     """
-    number = _PIVOT_ROOT.get(platform.machine())
+    number = _PIVOT_ROOT.get(os.uname().machine)
     if number is None:
-        raise OSError(f"machine {platform.machine()!r} is not supported")
+        raise OSError(f"machine {os.uname().machine!r} is not supported")
     _check(_libc.syscall(number, new_root.encode(), put_old.encode()), "pivot_root")
 
 

@@ -10,7 +10,7 @@ whose flags a filter cannot see: C libraries then use clone). The program is cla
 from __future__ import annotations
 
 import errno
-import platform
+import os
 import struct
 
 _LOAD, _JUMP_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x45, 0x06
@@ -47,12 +47,12 @@ _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 
 
-def box_filter() -> bytes | None:
-    """The filter for this machine; None where its system calls are not known to us."""
-    machine = _MACHINES.get(platform.machine())
-    if machine is None:
+def box_filter(machine: str = os.uname().machine) -> bytes | None:
+    """The filter for a machine; None where its system calls are not known to us."""
+    known = _MACHINES.get(machine)
+    if known is None:
         return None
-    architecture, column = machine
+    architecture, column = known
     refused = sorted(numbers[column] for numbers in _REFUSED.values())
     clone, clone3 = _CLONE[column], _CLONE3[column]
     program = [
