@@ -18,12 +18,11 @@ from vibench_gym.testing.policies import Scripted, Turn
 from vibench_gym.testing.policy_server import PolicyServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from vibench_gym.gym.harness import Harness
-
-    BuildWith = Callable[..., Any]
+    from vibench_gym.testing.building import BuildWith
 
 RUN = "/ng-rollout/3-1"
 

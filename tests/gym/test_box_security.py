@@ -23,8 +23,8 @@ from vibench_gym.testing.policy_server import PolicyServer
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import BuildWith
     from vibench_gym.gym.sandbox_provider import BubblewrapProvider
+    from vibench_gym.testing.building import BuildWith
 
 pytestmark = [pytest.mark.gym, pytest.mark.sandbox, pytest.mark.postgres]
 KEY = "sk-canary-of-the-graders-6d1f"
@@ -127,7 +127,7 @@ async def test_a_curious_policy_finds_nothing(
     assert set(found["ports"]) == {3141, 3142, 5432}
     assert found["connected"] == []
     # The name of the database's socket shows; its file is in the database's own box.
-    assert set(found["unix"]) <= {"/tmp/.s.PGSQL.5432"}
+    assert set(found["unix"]) <= {"/tmp/.s.PGSQL.5432"}  # noqa: S108 (in the box)
     assert found["resolved"] == ["localhost"]
     assert found["route"].pop(f"{RUN}/v1/chat/completions") == 200
     assert set(found["route"].values()) == {403}

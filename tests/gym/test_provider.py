@@ -27,6 +27,14 @@ pytestmark = [pytest.mark.gym, pytest.mark.sandbox, pytest.mark.postgres]
 METHODS = ("create", "exec", "upload_file", "download_file", "status", "close", "aclose")
 
 
+async def when_served(client: httpx.AsyncClient, url: str) -> str:
+    while True:
+        try:
+            return (await client.get(url)).text
+        except httpx.TransportError:
+            await asyncio.sleep(0.05)
+
+
 @pytest.fixture
 async def box(provider: BubblewrapProvider) -> AsyncIterator[AsyncSandbox]:
     spec = SandboxSpec(workdir="/app", env={"FROM_SPEC": "1"}, files={"/app/prd.txt": "Wörter\n"})
@@ -152,13 +160,8 @@ async def test_a_declared_port_has_an_endpoint(provider: BubblewrapProvider) -> 
         endpoint = await sandbox.endpoint(8000)
         assert endpoint == await sandbox.endpoint(8000)
         async with httpx.AsyncClient(trust_env=False) as client:
-            for _ in range(200):
-                try:
-                    answer = await client.get(f"{endpoint.endpoint}/a.txt")
-                    break
-                except httpx.TransportError:
-                    await asyncio.sleep(0.05)
-        assert answer.text == "hi\n"
+            text = await when_served(client, f"{endpoint.endpoint}/a.txt")
+        assert text == "hi\n"
         with pytest.raises(ValueError, match="not declared"):
             await sandbox.endpoint(9000)
     finally:

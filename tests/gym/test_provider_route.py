@@ -232,7 +232,8 @@ async def test_refusals_are_passed_on_and_a_good_answer_ends_the_count() -> None
         upstream.answer = GOOD
         assert status(await exchange(port, post(f"{RUN}/v1/x"))) == 200
 
-    assert (traffic.refused, traffic.answered, traffic.failing_since) == (1, 1, None)
+    assert (traffic.refused, traffic.answered) == (1, 1)
+    assert not traffic.failing_since
 
 
 async def test_a_caller_that_leaves_ends_the_call_at_the_model() -> None:

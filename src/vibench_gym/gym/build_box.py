@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 import shlex
 import tempfile
 import time
@@ -42,13 +43,18 @@ MAX_TRANSCRIPT_BYTES = 64 * MIB
 TIMED_OUT = 124
 """What `timeout` ends with."""
 _KILLED = 137
-_SPOKEN_BYTES = 65536
 _SCRIPT = """\
 cd -- {workdir} || exit 90
 {exports}
-timeout -k {kill_after} -s TERM {limit} {argv} < {scratch}/prompt 2> {scratch}/errors \\
-  | tee -- {scratch}/output | {{ head -c {spoken}; cat > /dev/null; }}
-exit "${{PIPESTATUS[0]}}"
+exec 3> >(exec tee -- {scratch}/output)
+listener=$!
+timeout -k {kill_after} -s TERM {limit} {argv} < {scratch}/prompt >&3 2> {scratch}/errors
+code=$?
+exec 3>&-
+# What the harness left running may hold its output open: it is heard for a moment, no longer.
+for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$listener" 2> /dev/null || break; sleep 0.1; done
+kill "$listener" 2> /dev/null
+exit "$code"
 """
 
 
@@ -74,12 +80,13 @@ class BuildBox:
         spec: SandboxSpec,
         *,
         workdir: str,
-        scratch: str = "/tmp/.build",  # noqa: S108 (in the box)
+        scratch_root: str = "/tmp",  # noqa: S108 (in the box)
     ) -> None:
         self._provider = provider
         self._sandbox = AsyncSandbox(provider, spec, owns_provider=False)
         self._workdir = workdir
-        self._scratch = scratch
+        # Of its own also where a provider's boxes share their files.
+        self._scratch = f"{scratch_root}/.build-{secrets.token_hex(6)}"
 
     @property
     def scratch(self) -> str:
@@ -187,7 +194,6 @@ class BuildBox:
             limit=max(1, int(limit_s)),
             argv=shlex.join(run.argv),
             scratch=shlex.quote(self._scratch),
-            spoken=_SPOKEN_BYTES,
         )
 
     async def spoken(self) -> bytes:

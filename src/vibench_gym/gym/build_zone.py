@@ -15,12 +15,13 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Self
 
-from vibench_gym.core.config import GIB
-from vibench_gym.core.errors import DatabaseUnavailable
+from vibench_gym.core.config import GIB, ArchiveBudget
+from vibench_gym.core.errors import ArtifactRejected, DatabaseUnavailable, SandboxUnavailable
+from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.gym.model_relay import ModelRelay
 from vibench_gym.gym.model_route import BOX_PORT, ModelTraffic
 from vibench_gym.sandbox.uids import UidLease
-from vibench_gym.sandbox.zone import Bind, Zone
+from vibench_gym.sandbox.zone import Bind, StateLimitReached, Zone
 from vibench_gym.stack.app_box import AppBoxes
 from vibench_gym.stack.mirror import MIRROR_PORT, Mirror
 from vibench_gym.stack.postgres import Database, PostgresNotStarted
@@ -171,10 +172,17 @@ class BuildZone:
         """Copy what is in /app out, from outside the box; returns the folder of the copy.
 
         Raises:
+            ArtifactRejected: it did not fit, and what the box holds is more than an app may be.
             SandboxUnavailable: it could not be copied.
-            StateLimitReached: it is larger than the box may be.
+            StateLimitReached: it did not fit, for want of space on this host.
         """
-        await self._standing().export_state(destination, folders=("app",))
+        zone = self._standing()
+        try:
+            await zone.export_state(destination, folders=("app",))
+        except StateLimitReached as error:
+            if (await zone.usage()).state_bytes > ArchiveBudget().logical_bytes:
+                raise ArtifactRejected(ArtifactStatus.TOO_LARGE, str(error)) from error
+            raise
         return destination / "app"
 
     async def connect(self, port: int) -> socket.socket:
@@ -205,7 +213,7 @@ class BuildZone:
         return self._zone
 
 
-class BoxClosed(RuntimeError):
+class BoxClosed(SandboxUnavailable):
     """The box was closed, or its time to live is over."""
 
 

@@ -88,6 +88,7 @@ class Builder:
     harvest_timeout_s: float
     executable: str | None = None
     """The harness's program in the box; None: it is copied there."""
+    scratch_root: str = "/tmp"  # noqa: S108 (in the box)
 
     async def build(self, order: BuildOrder, spec: SandboxSpec) -> Build:
         """One build from nothing to a stored app. Never raises for what a build can come to.
@@ -98,7 +99,7 @@ class Builder:
             OSError: our own disk failed.
         """
         started = time.monotonic()
-        box = BuildBox(self.provider, spec, workdir=self.workdir)
+        box = BuildBox(self.provider, spec, workdir=self.workdir, scratch_root=self.scratch_root)
         try:
             build = await self._in_box(box, order, spec)
         finally:
@@ -225,7 +226,7 @@ class Builder:
         except HarvestFailed as error:
             spent = time.monotonic() - started
             status = build.status
-            if status.measured and not await self._box_works(spec):
+            if status.measured and (error.ours or not await self._box_works(spec)):
                 status = HarnessStatus.HARVEST_FAILED
             detail = _joined(build.detail, str(error))
             return replace(build, status=status, detail=detail, harvest_s=spent)
@@ -238,7 +239,7 @@ class Builder:
 
     async def _box_works(self, spec: SandboxSpec) -> bool:
         """Control experiment: whether a fresh box of the provider can be had and gives files."""
-        box = BuildBox(self.provider, spec, workdir=self.workdir)
+        box = BuildBox(self.provider, spec, workdir=self.workdir, scratch_root=self.scratch_root)
         try:
             await box.open()
             await box.stage({f"{self.workdir}/prd.txt": b"control"})

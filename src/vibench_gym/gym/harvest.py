@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable, VibenchGymError
 from vibench_gym.sandbox.archive import pack_tree, unpack
 from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.sandbox.zone import StateLimitReached
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +84,14 @@ class Harvest:
 
 
 class HarvestFailed(VibenchGymError):
-    """The box is there, but its app cannot be had in any way."""
+    """The app cannot be had in any way.
+
+    `ours`: for want of something on this host, so that no control experiment is needed.
+    """
+
+    def __init__(self, message: str, *, ours: bool = False) -> None:
+        super().__init__(message)
+        self.ours = ours
 
 
 async def harvest(
@@ -115,6 +123,8 @@ async def harvest(
             )
     except TimeoutError as error:
         raise HarvestFailed(f"the app was not out of the box in {timeout_s:g} s") from error
+    except StateLimitReached as error:
+        raise HarvestFailed(f"this host has no room for the app: {error}", ours=True) from error
     except SandboxUnavailable as error:
         raise HarvestFailed(f"the app cannot be had: {error}") from error
     finally:

@@ -34,7 +34,7 @@ from nemo_gym.sandbox.providers.base import (
 from vibench_gym.core.config import GIB, MIB, ProcessLimits, Settings, StackConfig
 from vibench_gym.core.errors import SandboxUnavailable, VibenchGymError
 from vibench_gym.gym.box_endpoint import BoxEndpoints
-from vibench_gym.gym.build_zone import BoxClosed, BuildZone
+from vibench_gym.gym.build_zone import BuildZone
 from vibench_gym.gym.model_route import MODEL_URL_OPTION, ModelUrl
 from vibench_gym.stack.host import find_host
 
@@ -169,7 +169,7 @@ class BubblewrapProvider:
             result = await sandbox.zone.exec(
                 command, cwd=cwd or sandbox.workdir, env=env, timeout_s=limit
             )
-        except (SandboxUnavailable, BoxClosed) as error:
+        except SandboxUnavailable as error:
             return SandboxExecResult(None, str(error), RUNTIME_RETURN_CODE, "sandbox")
         return SandboxExecResult(
             result.stdout, result.stderr, result.return_code, result.error_type

@@ -21,9 +21,12 @@ from vibench_gym.gym.harness import HarnessRun
 from vibench_gym.gym.opencode_events import read_events
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Coroutine, Mapping
 
+    from vibench_gym.gym.builder import Build
     from vibench_gym.gym.harness import HarnessTask, Program, Transcript
+
+    BuildWith = Callable[..., Coroutine[Any, Any, Build]]
 
 MODEL_SERVER = "policy_model"
 RESOURCES_SERVER = "vibench_resources_server"
