@@ -127,6 +127,21 @@ class Build:
         return self.mutants.get(task.root.name, names[0] if names else None)
 
 
+@dataclass(frozen=True, slots=True)
+class ByTask:
+    """Looks first, then lets another policy speak, by the task whose PRD it sees."""
+
+    policies: Mapping[str, Policy]
+    default: Policy
+    root: Path | None = None
+
+    def turn(self, said: Conversation) -> Turn:
+        """The first look is everybody's; what follows is one policy's."""
+        task = recognise(said.results[0], self.root) if said.results else None
+        named = None if task is None else self.policies.get(task.root.name)
+        return (named or self.default).turn(said)
+
+
 def bash(command: str) -> Call:
     """A call of the harness's shell."""
     return Call("bash", {"command": command, "description": "run a command"})

@@ -5,7 +5,8 @@
 Which one speaks: the one named in the prompt by a line `policy: NAME`, else the one the request's
 `model` names, else the default. `python -m vibench_gym.testing.policy_server --port 8123` serves
 the usual ones: `good`, `broken` (an app with a fault), `empty` (says something and builds nothing),
-`silent` (never answers), `failing` (status 500), `slow` (builds, then sits until it is stopped).
+`mixed` (one of those three, by task), `silent` (never answers), `failing` (status 500), `slow`
+(builds, then sits until it is stopped).
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import os
 import re
+import signal
 import socket
+import sys
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -26,7 +31,7 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from vibench_gym.testing.policies import Build, Conversation, Scripted, Turn, bash
+from vibench_gym.testing.policies import Build, ByTask, Conversation, Scripted, Turn, bash
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -45,10 +50,15 @@ _FOREVER_S = 86_400.0
 def usual_policies(root: Path | None = None) -> dict[str, Policy]:
     """The policies by name, over the bundled tasks or those below `root`."""
     sits = Turn("I try it.", (bash("sleep 3600"),))
+    good = Build(root=root)
+    broken = Build(broken=True, mutants={"pantry": "quantity_ignored"}, root=root)
+    empty = Scripted((Turn("There is nothing to do."),))
+    mixed = {"doodles": broken, "herbarium": empty, "tool_library": broken}
     return {
-        "good": Build(root=root),
-        "broken": Build(broken=True, root=root),
-        "empty": Scripted((Turn("There is nothing to do."),)),
+        "good": good,
+        "broken": broken,
+        "empty": empty,
+        "mixed": ByTask(mixed, good, root),
         "silent": Scripted((Turn(wait_s=_FOREVER_S),)),
         "failing": Scripted((Turn(status=500),) * 1000),
         "slow": Build(root=root, then=(sits,)),
@@ -186,13 +196,22 @@ async def _events(completion: dict[str, Any]) -> AsyncIterator[str]:
     yield "data: [DONE]\n\n"
 
 
+def _end_with_input() -> None:
+    with contextlib.suppress(OSError):
+        sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def main() -> None:
     """Serve the usual policies until ended."""
     parser = argparse.ArgumentParser(description="Scripted policies behind an OpenAI API")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--default", default="good")
     parser.add_argument("--tasks", type=Path, help="folder of the tasks to know; the bundled ones")
+    parser.add_argument("--tied", action="store_true", help="end when standard input ends")
     options = parser.parse_args()
+    if options.tied:
+        threading.Thread(target=_end_with_input, daemon=True).start()
     server = PolicyServer(usual_policies(options.tasks), options.default)
     uvicorn.run(server.app(), host="127.0.0.1", port=options.port, log_level="warning")
 
