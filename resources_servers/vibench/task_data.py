@@ -7,11 +7,16 @@ Field names are those of the ViBench environment that NeMo Gym ships.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import BaseModel, ConfigDict, Field
 
-_BOTH = {"consumed_by": ["seed_session", "verify"]}
-_SEED = {"consumed_by": ["seed_session"]}
-_VERIFY = {"consumed_by": ["verify"]}
+if TYPE_CHECKING:
+    from pydantic.config import JsonDict
+
+_BOTH: JsonDict = {"consumed_by": ["seed_session", "verify"]}
+_SEED: JsonDict = {"consumed_by": ["seed_session"]}
+_VERIFY: JsonDict = {"consumed_by": ["verify"]}
 
 
 class TaskData(BaseModel):
