@@ -224,6 +224,27 @@ async def test_an_answer_that_breaks_off_is_counted(answer: bytes) -> None:
     assert (traffic.answered, traffic.unreachable) == (0, 1)
 
 
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "answered"),
+    [
+        (b'data: {"id": "1", "choices": []}\n\n', 1),
+        (b': wait\n\n: wait\n\nevent: x\ndata: {"type": "response.created"}\n\n', 1),
+        (b": wait\n\n: wait\n\n", 0),
+        (b"", 0),
+        (b'data: {"error": {"message": "no model"}}\n\n', 0),
+    ],
+)
+async def test_a_stream_without_a_word_is_no_answer(body: bytes, answered: int) -> None:
+    async with relayed(Upstream(STREAM + body)) as (port, traffic):
+        received = await exchange(port, post(f"{RUN}/v1/x"))
+
+    assert received == STREAM + body
+    assert (traffic.answered, traffic.refused) == (answered, 1 - answered)
+
+
 async def test_refusals_are_passed_on_and_a_good_answer_ends_the_count() -> None:
     upstream = Upstream(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
     async with relayed(upstream) as (port, traffic):

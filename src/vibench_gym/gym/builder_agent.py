@@ -9,20 +9,14 @@ row that says what it was worth, or why it was not measured.
 """
 
 import asyncio
-import base64
-import time
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from fastapi import Body, FastAPI, Request
 from nemo_gym.base_responses_api_agent import SimpleResponsesAPIAgent
 from nemo_gym.config_types import AggregateMetrics, AggregateMetricsRequest
-from nemo_gym.openai_utils import (
-    NeMoGymResponse,
-    NeMoGymResponseCreateParamsNonStreaming,
-    NeMoGymResponseUsage,
-)
+from nemo_gym.openai_utils import NeMoGymResponse, NeMoGymResponseCreateParamsNonStreaming
 from nemo_gym.sandbox import SandboxResources, SandboxSpec, create_provider
 from nemo_gym.sandbox.config import resolve_provider_config, resolve_provider_metadata
 from nemo_gym.server_utils import get_response_json, raise_for_status
@@ -39,6 +33,7 @@ from vibench_gym.gym.model_control import ModelControl
 from vibench_gym.gym.model_route import MODEL_URL_OPTION, ModelUrl
 from vibench_gym.gym.opencode import OpenCode
 from vibench_gym.gym.prompt import prompt_of
+from vibench_gym.gym.rollout_row import brief_files, response_of, told
 from vibench_gym.gym.sandbox_provider import MOUNTS_OPTION
 from vibench_gym.gym.wire import (
     MAX_DETAIL_CHARS,
@@ -55,10 +50,6 @@ if TYPE_CHECKING:
     from vibench_gym.gym.harness import Harness
 
 OWN_PROVIDER = "bubblewrap"
-PRD_FILE = "prd.txt"
-ASSETS_FOLDER = "assets"
-MAX_ASSETS_BYTES = 256 * 1024 * 1024
-MAX_OUTPUT_CHARS = 20_000
 
 
 class VibenchAgent(SimpleResponsesAPIAgent):
@@ -156,9 +147,11 @@ class VibenchAgent(SimpleResponsesAPIAgent):
         seed = VibenchSeedSessionResponse.model_validate(await get_response_json(seeded))
         rollout_id = self.rollout_id_from_run(body)
         build = await self._build(
-            body.responses_create_params, self._brief_files(seed), rollout_id=rollout_id
+            body.responses_create_params,
+            brief_files(seed, self.config.app_workdir),
+            rollout_id=rollout_id,
         )
-        response = self._response(body.responses_create_params, build)
+        response = response_of(body.responses_create_params, build, self.config.model_server.name)
         verified = await self.server_client.post(
             server_name=self.config.resources_server.name,
             url_path="/verify",
@@ -175,7 +168,7 @@ class VibenchAgent(SimpleResponsesAPIAgent):
         await raise_for_status(verified)
         row: dict[str, Any] = await get_response_json(verified)
         seen = row.pop(observations.VERIFIER_OBSERVATION, None)
-        row |= _told(build)
+        row |= told(build)
         if rollout_id is not None:
             row["ng_agent_observations"] = observations.observe(
                 build, rollout_id=rollout_id, source=self.harness.name, verifier=seen
@@ -191,7 +184,7 @@ class VibenchAgent(SimpleResponsesAPIAgent):
         rollout_id = request.path_params.get("rollout_id")
         async with self._slots:
             build = await self._build(body, {}, rollout_id=rollout_id)
-        return self._response(body, build)
+        return response_of(body, build, self.config.model_server.name)
 
     async def aggregate_metrics(
         self,
@@ -273,68 +266,3 @@ class VibenchAgent(SimpleResponsesAPIAgent):
         if wanted == "sandbox" and "sandbox" not in (named or {}):
             return {OWN_PROVIDER: {}}
         return wanted
-
-    def _brief_files(self, seed: VibenchSeedSessionResponse) -> dict[str, bytes]:
-        """Where the brief's files go in the box.
-
-        Raises:
-            ConfigError: the resources server sent what is no asset.
-        """
-        root = self.config.app_workdir
-        files = {f"{root}/{PRD_FILE}": seed.prd_text.encode()}
-        total = 0
-        for asset in seed.assets:
-            path = PurePosixPath(asset.path)
-            if path.is_absolute() or ".." in path.parts or not path.parts:
-                raise ConfigError(f"an asset's path is not one: {asset.path!r}")
-            content = base64.b64decode(asset.content_base64, validate=True)
-            total += len(content)
-            if total > MAX_ASSETS_BYTES:
-                raise ConfigError(f"the assets are larger than {MAX_ASSETS_BYTES} bytes")
-            files[f"{root}/{ASSETS_FOLDER}/{path}"] = content
-        return files
-
-    def _response(
-        self, params: NeMoGymResponseCreateParamsNonStreaming, build: Build
-    ) -> NeMoGymResponse:
-        told, usage = build.transcript, build.transcript.usage
-        limited = told.length_limited
-        return NeMoGymResponse(
-            id=f"resp_{uuid4().hex}",
-            created_at=int(time.time()),
-            model=params.model or self.config.model_server.name,
-            object="response",
-            output=list(told.items),
-            tool_choice=params.tool_choice,
-            tools=params.tools,
-            parallel_tool_calls=params.parallel_tool_calls,
-            usage=NeMoGymResponseUsage.model_validate(
-                {
-                    "input_tokens": usage.input_tokens,
-                    "input_tokens_details": {"cached_tokens": usage.cached_tokens},
-                    "output_tokens": usage.output_tokens,
-                    "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-                    "total_tokens": usage.total_tokens,
-                }
-            ),
-            status="incomplete" if limited else None,
-            incomplete_details={"reason": "max_output_tokens"} if limited else None,
-        )
-
-
-def _told(build: Build) -> dict[str, Any]:
-    """What a row says of its build, beside the reward."""
-    harvest = build.harvest
-    return {
-        "harness_status": build.status.value,
-        "harness_detail": build.detail[:MAX_DETAIL_CHARS],
-        "agent_timeout": build.status.value == "timeout",
-        "harness_exit_code": build.return_code,
-        "harness_stderr": build.errors[-MAX_OUTPUT_CHARS:],
-        "model_calls": build.model_calls,
-        "build_time_s": round(build.harness_s, 3),
-        "harvest_time_s": round(build.harvest_s, 3),
-        "box_time_s": round(build.box_s, 3),
-        "harvest_method": None if harvest is None else harvest.how,
-        "harvest_dropped": [] if harvest is None else list(harvest.dropped),
-    }

@@ -38,12 +38,14 @@ _METHODS = ("GET", "POST")
 _TARGET = re.compile(r"/[A-Za-z0-9._/:-]*(\?[A-Za-z0-9._=&-]*)?")
 _NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_EVENT = re.compile(rb"^data:[ ]*([^\r\n]{8})", re.MULTILINE)
 _SESSION = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _SESSION_HEADER = "x-session-id"
 _OURS = frozenset(
     {
         *("host", "connection", "content-length", "transfer-encoding", "expect", "upgrade"),
-        *("keep-alive", "te", "trailer", "proxy-connection", "proxy-authorization", "cookie"),
+        *("keep-alive", "te", "trailer"),  # codespell:ignore te
+        *("proxy-connection", "proxy-authorization", "cookie"),
     }
 )
 
@@ -170,21 +172,54 @@ class ModelRelay:
             self._traffic.unreachable += 1
             self._failed(f"the model server broke off: {error!r}")
             raise OSError("no answer") from error
-        if 200 <= status < 300:  # noqa: PLR2004 (HTTP's range of success)
-            self._traffic.answered += 1
-            self._traffic.failing_since = None
-        else:
+        good = 200 <= status < 300  # noqa: PLR2004 (HTTP's range of success)
+        if not good:
             self._traffic.refused += 1
             self._failed(f"the model server answered with status {status}")
         writer.write(head)
+        judge = _Body(streamed=b"text/event-stream" in head.lower())
         while data := await asyncio.wait_for(far.read(_CHUNK), ANSWER_S):
+            if good and judge.said is None:
+                self._take(judge.look(data))
             writer.write(data)
             await asyncio.wait_for(writer.drain(), SEND_S)
+        if good and judge.said is None:
+            self._traffic.refused += 1
+            self._failed("the model server's answer was empty")
+
+    def _take(self, said: bool | None) -> None:
+        if said:
+            self._traffic.answered += 1
+            self._traffic.failing_since = None
+        elif said is not None:
+            self._traffic.refused += 1
+            self._failed("the model server answered with an error in its stream")
 
     def _failed(self, text: str) -> None:
         self._traffic.last_failure = text
         if self._traffic.failing_since is None:
             self._traffic.failing_since = time.monotonic()
+
+
+class _Body:
+    """Whether an answer's body says anything: a stream is opened before the model has a word."""
+
+    def __init__(self, *, streamed: bool) -> None:
+        self._streamed = streamed
+        self._held = b""
+        self.said: bool | None = None
+        """None: nothing yet; False: an error."""
+
+    def look(self, data: bytes) -> bool | None:
+        """Take the next piece."""
+        if not self._streamed:
+            self.said = True
+            return True
+        self._held = (self._held + data)[-_CHUNK:]
+        event = _EVENT.search(self._held)
+        if event is not None:
+            self.said = not event[1].startswith(b'{"error"')
+        return self.said
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int) -> None:
