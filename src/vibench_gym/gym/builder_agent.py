@@ -157,6 +157,8 @@ class VibenchAgent(SimpleResponsesAPIAgent):
             url_path="/verify",
             json={
                 **body.model_dump(),
+                # Left out of dumps by NeMo Gym; it names the rollout in reports.
+                **({"_ng_rollout_id": named} if (named := body.capture_rollout_id) else {}),
                 "response": response.model_dump(),
                 "artifact_sha256": build.artifact_sha256,
                 "rollout_id": uuid4().hex,
