@@ -53,7 +53,7 @@ def usual_policies(root: Path | None = None) -> dict[str, Policy]:
     good = Build(root=root)
     broken = Build(broken=True, mutants={"pantry": "quantity_ignored"}, root=root)
     empty = Scripted((Turn("There is nothing to do."),))
-    mixed = {"doodles": broken, "herbarium": empty, "tool_library": broken}
+    mixed: dict[str, Policy] = {"doodles": broken, "herbarium": empty, "tool_library": broken}
     return {
         "good": good,
         "broken": broken,
