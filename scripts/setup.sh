@@ -51,7 +51,9 @@ if [ "$(cat .venv/.setup-stamp 2>/dev/null)" != "$wanted" ]; then
   export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-true}"  # trust what the system trusts, as pip does
   uv_pin=$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' requirements.lock)
   .venv/bin/python -m pip install --quiet --disable-pip-version-check "$uv_pin"
-  .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode --require-hashes -r requirements.lock
+  # nemo-gym asks for 3.13.14 and runs on every 3.13: uv is told the one to resolve for.
+  .venv/bin/uv pip install --quiet --python .venv/bin/python --python-version 3.13.14 \
+    --require-hashes -r requirements.lock
   .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
   echo "$wanted" > .venv/.setup-stamp
 fi
@@ -62,4 +64,6 @@ if ! .venv/bin/vibench-gym doctor --only Chromium --quiet; then
     fail "Chromium is missing: install the system package 'chromium' (with 'fonts-noto-color-emoji') and run make setup again"
 fi
 .venv/bin/vibench-gym warm
-say "ready: .venv/bin/vibench-gym"
+opencode=$(.venv/bin/python -m vibench_gym.gym.install_opencode)
+.venv/bin/vibench-gym gym-config >/dev/null
+say "ready: .venv/bin/vibench-gym; $opencode"
