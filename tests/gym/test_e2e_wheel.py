@@ -92,10 +92,12 @@ def test_the_demo_runs_whole_rollouts(installed: Installed) -> None:
     schema = (REPO / "docs/schema/demo.schema.json").read_text(encoding="utf-8")
     jsonschema.validate(value, json.loads(schema))
     rollouts = {one["label"]: one for one in value["rollouts"]}
-    assert list(rollouts) == ["good", "mutant", "empty"]
+    assert list(rollouts) == [
+        "policy-good", "policy-forgetful", "policy-idle", "reference", "mutant", "broken", "empty"
+    ]  # fmt: skip
     assert not any(one["mask_sample"] for one in rollouts.values())
-    assert rollouts["good"]["reward"] == 1.0
-    assert 0.0 < rollouts["mutant"]["reward"] < 1.0
+    assert rollouts["policy-good"]["reward"] == 1.0
+    assert 0.0 < rollouts["policy-forgetful"]["reward"] < 1.0
     assert (rollouts["empty"]["reward"], rollouts["empty"]["build_failed"]) == (0.0, True)
     assert Path(value["report"]).is_file()
     run = str(Path(value["report"]).parent)

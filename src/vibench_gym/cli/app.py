@@ -36,14 +36,15 @@ Out = Annotated[Path | None, typer.Option("--out", help="The run directory to wr
 def demo(
     *,
     grade_only: Annotated[
-        bool, typer.Option("--grade-only", help="Only the grader, on four finished artifacts.")
+        bool,
+        typer.Option("--grade-only", help="Only the second part: the grader, on four artifacts."),
     ] = False,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
     """Let scripted policies build an app through NeMo Gym, and grade what they built.
 
-    With --grade-only: a reference app, a mutant, a broken app and an empty folder are graded.
+    Then a reference app, a mutant, a broken app and an empty folder are graded alone.
     """
     from vibench_gym.cli.demo import run_demo, run_grade_demo  # noqa: PLC0415 (start-up time)
 

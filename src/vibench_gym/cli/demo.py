@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""`vibench-gym demo`: scripted policies build one bundled task through NeMo Gym; a report.
+"""`vibench-gym demo`: whole rollouts through NeMo Gym, then the grader alone; one report.
 
-With `--grade-only`, four artifacts of that task are graded and NeMo Gym is not needed. Either way
-stacks and browsers are real, and the graders' models are replayed.
+Scripted policies build one bundled task; then four finished artifacts of that task are graded.
+
+With `--grade-only` the second part stands alone and NeMo Gym is not needed. Either way stacks and
+browsers are real, and the graders' models are replayed.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from vibench_gym.cli.wire import GradeOut, RolloutOut, rollout_out
 from vibench_gym.core.config import GraderConfig, StackConfig
 from vibench_gym.core.errors import ConfigError, OperatorFault, PrerequisiteMissing
 from vibench_gym.core.mutant import apply_mutant, load_mutants
+from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.task import bundled_tasks_dir, load_task
 from vibench_gym.grading.models import ReplayModels
 from vibench_gym.report.html import write_report
@@ -41,7 +44,7 @@ BROKEN_START = "#!/usr/bin/env bash\nexec python server_main.py\n"
 
 
 async def run_demo(out: Path | None, progress: Progress) -> GradeOut:
-    """Whole rollouts of the policies `good`, `mutant` and `empty`.
+    """Whole rollouts of three policies, then `reference`, `mutant`, `broken` and `empty`.
 
     Raises:
         OperatorFault: nemo-gym is not installed, or this machine lacks something.
@@ -55,14 +58,27 @@ async def run_demo(out: Path | None, progress: Progress) -> GradeOut:
     from vibench_gym.gym.demo import run_rollouts  # noqa: PLC0415 (needs nemo-gym)
 
     root = run_dir(out).root
-    run, rollouts = await run_rollouts(root, DEMO_TASK, progress.done)
+    run, rollouts = await run_rollouts(root / "gym", DEMO_TASK, progress.done)
     found = {directory.path: directory for directory in run.rollouts()}
     results = []
     for one in rollouts:
         path = one.row.get("results_path")
         directory = found.get(Path(path)) if path else None
+        if directory is not None:
+            directory = await asyncio.to_thread(_kept, directory, RunDir(root), one.label)
         results.append(_rollout(one.label, one.row, directory))
-    return GradeOut(rollouts=tuple(results), report=str(write_report(run.root).resolve()))
+    graded = await run_grade_demo(root, progress)
+    return GradeOut(rollouts=(*results, *graded.rollouts), report=graded.report)
+
+
+def _kept(directory: RolloutDir, run: RunDir, label: str) -> RolloutDir:
+    """A copy in the demo's own run, so that one report and one `rescore` show everything."""
+    kept = run.rollout(DEMO_TASK, label)
+    shutil.copytree(directory.path, kept.path, dirs_exist_ok=True)
+    record = kept.read_rollout()
+    if record is not None:
+        kept.write_rollout(record.model_copy(update={"label": label}))
+    return kept
 
 
 def _rollout(label: str, row: Mapping[str, Any], directory: RolloutDir | None) -> RolloutOut:

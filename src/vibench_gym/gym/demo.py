@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
-POLICIES = {"good": "good", "mutant": "broken", "empty": "empty"}
+POLICIES = {"policy-good": "good", "policy-forgetful": "broken", "policy-idle": "empty"}
 """Label of a rollout, policy of `vibench_gym.testing.policy_server` that plays in it."""
 ROLLOUT_TIMEOUT_S = 1200.0
 HARNESS_TIMEOUT_S = 300.0
