@@ -53,7 +53,7 @@ def one_venv(folder: Path | None = None) -> Path:
             fresh.symlink_to(sys.prefix, target_is_directory=True)
             fresh.replace(link)
     config = top / CONFIG_NAME
-    text = f"skip_venv_if_present: true\nuv_venv_dir: {top}\n"
+    text = f"# Made by vibench-gym gym-config.\nskip_venv_if_present: true\nuv_venv_dir: {top}\n"
     if not config.is_file() or config.read_text(encoding="utf-8") != text:
         config.write_text(text, encoding="utf-8")
     return config
