@@ -32,7 +32,6 @@ from vibench_gym.grading.rollout import RolloutBook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from vibench_gym.core.plan import TestPlan
@@ -45,10 +44,7 @@ __all__ = ["BrowserLauncher", "Grader", "ModelSource"]
 
 
 class Grader:
-    """Grades artifacts on tasks. One grader has one limiter for all plans of all its rollouts.
-
-    A limiter that is given may be shared with other graders; it is entered once per plan.
-    """
+    """Grades artifacts on tasks. One grader has one limiter for all plans of all its rollouts."""
 
     def __init__(
         self,
@@ -58,14 +54,13 @@ class Grader:
         browsers: BrowserLauncher,
         config: GraderConfig | None = None,
         archive: ArchiveBudget | None = None,
-        limiter: AbstractAsyncContextManager[object] | None = None,
     ) -> None:
         self.stacks = stacks
         self.models = models
         self.browsers = browsers
         self.config = config or GraderConfig()
         self.archive = archive or ArchiveBudget()
-        self.limiter = limiter or asyncio.Semaphore(self.config.concurrency)
+        self.limiter = asyncio.Semaphore(self.config.concurrency)
 
     async def grade(
         self,

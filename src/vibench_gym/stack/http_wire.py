@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MAX_HEAD_BYTES = 32 * 1024
 SEND_TIMEOUT_S = 120.0
-CHUNK_BYTES = 512 * 1024
 
 
 class HttpProtocolError(Exception):
@@ -94,8 +93,6 @@ async def _send_body(writer: asyncio.StreamWriter, body: bytes | Path) -> None:
         writer.write(body)
         return
     await asyncio.wait_for(writer.drain(), SEND_TIMEOUT_S)
-    # Not `sendfile`: event loops other than asyncio's own have none.
+    loop = asyncio.get_running_loop()
     with body.open("rb") as file:
-        while data := await asyncio.to_thread(file.read, CHUNK_BYTES):
-            writer.write(data)
-            await asyncio.wait_for(writer.drain(), SEND_TIMEOUT_S)
+        await asyncio.wait_for(loop.sendfile(writer.transport, file), SEND_TIMEOUT_S)
