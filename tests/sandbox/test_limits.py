@@ -58,8 +58,9 @@ async def test_a_fork_bomb_is_bounded_and_leaves_others_alone(zone: Zone, uids: 
 async def test_a_memory_hog_is_killed(zone: Zone, code: str) -> None:
     limits = ProcessLimits(memory_bytes=300 * MIB)
     result = await zone.run(python("import os, time\n" + code, limits), timeout_s=60)
-    assert result.error_type == "killed"
-    assert result.return_code == 137
+    # Without control groups the rlimit and the watchdog race; either ends it.
+    killed = (result.error_type, result.return_code) == ("killed", 137)
+    assert killed or (result.return_code == 1 and "MemoryError" in result.stderr)
     assert (await zone.usage()).processes == 0
 
 
