@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vibench_gym.cli.grade import grade_one, make_grader, run_dir
@@ -18,9 +16,11 @@ from vibench_gym.core.mutant import apply_mutant, load_mutants
 from vibench_gym.core.task import bundled_tasks_dir, load_task
 from vibench_gym.grading.models import ReplayModels
 from vibench_gym.report.html import write_report
+from vibench_gym.sandbox.janitor import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
+    from pathlib import Path
 
     from vibench_gym.cli.console import Progress
     from vibench_gym.cli.wire import RolloutOut
@@ -43,14 +43,17 @@ async def run_demo(out: Path | None, progress: Progress) -> GradeOut:
     """
     task = load_task(bundled_tasks_dir() / DEMO_TASK)
     run = run_dir(out)
-    with tempfile.TemporaryDirectory(prefix="vibench-gym-demo-") as work:
-        apps = demo_apps(task, Path(work))
+    work = WorkFolder("demo")
+    try:
+        apps = demo_apps(task, work.path)
         async with ReplayModels(task) as models:
             grader = make_grader(models, StackConfig(), GraderConfig(concurrency=CONCURRENCY))
             rollouts = await _all(
                 grade_one(grader, task=task, app=app, run=run, label=label, progress=progress)
                 for label, app in apps.items()
             )
+    finally:
+        await asyncio.to_thread(work.remove)
     return GradeOut(rollouts=rollouts, report=str(write_report(run.root).resolve()))
 
 
