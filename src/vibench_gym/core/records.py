@@ -125,22 +125,25 @@ class RolloutRecord(Record):
     """Plans that were accepted though invalid, with the reason (rule 1)."""
 
 
+EventKind = Literal[
+    "phase",
+    "observation",
+    "check",
+    "second_look",
+    "verdict",
+    "refusal",
+    "model",
+    "shell",
+    "flag",
+    "error",
+    "attempt",
+]
+
+
 class Event(Record):
     """One line of `events.jsonl`. `t` is seconds since the plan started."""
 
     t: float
-    kind: Literal[
-        "phase",
-        "observation",
-        "check",
-        "second_look",
-        "verdict",
-        "refusal",
-        "model",
-        "shell",
-        "flag",
-        "error",
-        "attempt",
-    ]
+    kind: EventKind
     step: str | None = None
     data: dict[str, Any] = {}

@@ -9,26 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from vibench_gym.core.records import Event, PhaseTiming
+from vibench_gym.core.records import Event, EventKind, PhaseTiming
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 ProgressKind = Literal[
     "unpack", "setup", "plan_started", "seeding", "stack", "step", "check", "retry", "plan_done"
-]
-EventKind = Literal[
-    "phase",
-    "observation",
-    "check",
-    "second_look",
-    "verdict",
-    "refusal",
-    "model",
-    "shell",
-    "flag",
-    "error",
-    "attempt",
 ]
 
 
