@@ -54,7 +54,11 @@ def _missing(marker: str) -> str | None:
         up = docker and subprocess.run(
             [docker, "info"], capture_output=True, check=False, timeout=20
         )
-        return None if up and up.returncode == 0 else "no Docker engine answers"
+        return (
+            None
+            if up and up.returncode == 0
+            else ("no Docker engine answers; run scripts/docker_engine.py make test")
+        )
     return None
 
 

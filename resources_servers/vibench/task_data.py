@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The task fields of a row, for `gym env schema` and the validation of data sets.
 
-Field names are those of the ViBench environment that NeMo Gym ships.
+Field names are those of the ViBench environment that NeMo Gym ships; the last two are ours, and
+stand only in rows that need them.
 """
 
 from __future__ import annotations
@@ -53,4 +54,15 @@ class TaskData(BaseModel):
         default=None,
         description="prds/<app>/test_assets: files for the QA agent, never for the builder.",
         json_schema_extra=_VERIFY,
+    )
+    starting_tree: dict[str, str] | None = Field(
+        default=None,
+        description="What a feature is built on top of: {source: reference}, or {sha256: digest} "
+        "of an artifact in the store; the reference of its MVP if left out.",
+        json_schema_extra=_SEED,
+    )
+    needs_app_key: bool = Field(
+        default=False,
+        description="The app calls a model when it is used; skipped where none is given to it.",
+        json_schema_extra=_BOTH,
     )

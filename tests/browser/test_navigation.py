@@ -49,6 +49,9 @@ async def test_open_refuses_everything_else(drive: Drive, url: str) -> None:
 async def test_open_reports_what_came_instead_of_a_page(drive: Drive) -> None:
     drive.site.reply("/broken", "oops", status=500)
     assert "(HTTP 500)" in (await drive.ok("open", url="/broken")).text
+    assert drive.last.extra["http_status"] == 500
+    drive.site.reply("/moved", status=302, headers={"location": drive.site.show("there")})
+    assert (await drive.ok("open", url="/moved")).extra["http_status"] == 200
     drive.site.reply("/empty", status=204)
     assert "no document came" in await drive.fails("open", url="/empty")
     drive.site.reply("/round", status=302, headers={"location": "/round"})

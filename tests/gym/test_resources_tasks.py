@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import ConfigError, TaskInvalid
-from vibench_gym.gym.task_rows import TaskRows, known_exceptions
+from vibench_gym.gym.layout import known_exceptions
+from vibench_gym.gym.task_rows import TaskRows
 from vibench_gym.gym.wire import VibenchTask
 from vibench_gym.testing.gym_server import make_root, make_row
 

@@ -13,10 +13,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from vibench_gym.core.errors import TaskInvalid
 from vibench_gym.core.task import bundled_tasks_dir
 from vibench_gym.gym.agent_config import VibenchAgentConfig
-from vibench_gym.gym.rows import main, rows
+from vibench_gym.gym.rows import rows
 from vibench_gym.gym.server_config import VibenchResourcesServerConfig
 from vibench_gym.gym.wire import (
     HarnessStatus,
@@ -25,7 +24,7 @@ from vibench_gym.gym.wire import (
     VibenchVerifyRequest,
     VibenchVerifyResponse,
 )
-from vibench_gym.testing.gym_server import make_root, make_row, make_verify_body
+from vibench_gym.testing.gym_server import make_verify_body
 
 pytestmark = pytest.mark.gym
 REPO = Path(__file__).resolve().parents[2]
@@ -90,36 +89,8 @@ def test_rows_fit_task_data() -> None:
         module.TaskData.model_validate(row)
 
     fields = set(module.TaskData.model_fields)
-    assert fields == shipped_fields(SHIPPED / "task_data.py", "TaskData")
-
-
-def test_a_feature_is_briefed_with_its_mvp() -> None:
-    (feature,) = (row for row in rows(bundled_tasks_dir()) if row["artifact"] == "feature1")
-
-    assert feature["prd_files"] == ["prds/standup/prd/mvp.txt", "prds/standup/prd/feature1.txt"]
-    assert all("/tests/feature1/" in plan for plan in feature["test_plans"])
-
-
-def test_rows_of_a_checkout_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    make_root(tmp_path)
-
-    assert main([str(tmp_path)]) == 0
-    row = json.loads(capsys.readouterr().out)
-    expected = make_row()
-    del row["responses_create_params"], expected["responses_create_params"]
-    assert row == expected
-
-
-def test_rows_of_an_invalid_task_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_root(tmp_path)
-    (tmp_path / "prds/shop/tests/mvp/test2.txt").write_text("no plan", encoding="utf-8")
-
-    assert main([str(tmp_path)]) == 2
-    assert "test2.txt:1" in capsys.readouterr().err
-    with pytest.raises(TaskInvalid):
-        list(rows(tmp_path / "prds"))
+    shipped = shipped_fields(SHIPPED / "task_data.py", "TaskData")
+    assert fields == shipped | {"starting_tree", "needs_app_key"}
 
 
 def test_responses_have_the_shipped_fields() -> None:

@@ -37,7 +37,8 @@ DOM_AGE = """(() => {
 """Milliseconds since the DOM last changed (since we first asked, in a new document)."""
 
 
-def _frame(request: Request) -> Frame | None:
+def frame_of(request: Request) -> Frame | None:
+    """The frame that asked, where there is one already."""
     try:
         return request.frame
     except PlaywrightError:
@@ -67,7 +68,7 @@ class Activity:
         self.last = now
         if len(self._pending) < _MAX_PENDING:
             self._pending[request] = now
-        if request.is_navigation_request() and _frame(request) == main_frame:
+        if request.is_navigation_request() and frame_of(request) == main_frame:
             self._navigation, self.navigating_since = request, now
             self.navigations += 1
 

@@ -105,7 +105,7 @@ class Observer:
             waited_on_app_s=self._pages.wait.take(),
             truncated=seen.truncated,
             page_crashed=tab.crashed,
-            extra={**look.extra, **_blocked(visitor)},
+            extra={**look.extra, **_blocked(visitor), **_status(tab)},
         )
 
     async def _see(self, tab: Tab, look: Look) -> _Seen:
@@ -223,3 +223,7 @@ async def _console(tab: Tab) -> tuple[str, ...]:
 def _blocked(visitor: Visitor) -> dict[str, Any]:
     hosts = sorted({host for tab in visitor.tabs for host in tab.blocked_hosts})
     return {"blocked_hosts": hosts} if hosts else {}
+
+
+def _status(tab: Tab) -> dict[str, Any]:
+    return {} if tab.http_status is None else {"http_status": tab.http_status}

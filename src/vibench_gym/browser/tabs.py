@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from vibench_gym.browser.activity import Activity
+from vibench_gym.browser.activity import Activity, frame_of
 from vibench_gym.browser.failures import ActionFailed
 from vibench_gym.browser.isolated import IsolatedWorld
 from vibench_gym.browser.snapshot import EMPTY, PageSnapshot
@@ -53,6 +53,8 @@ class Tab:
     file_chooser: FileChooser | None = None
     downloads: list[Download] = field(default_factory=list)
     blocked_hosts: set[str] = field(default_factory=set)
+    http_status: int | None = None
+    """Of the last answer to a navigation; redirects come before it."""
 
     async def devtools(self) -> CDPSession:
         """The page's DevTools session, made on first use."""
@@ -88,7 +90,10 @@ class Tab:
             self.blocked_hosts.add((urlsplit(request.url).hostname or "")[:253])
 
     def _on_response(self, response: Response) -> None:
-        self.activity.answered(response.request, response.headers.get("content-type", ""))
+        request = response.request
+        self.activity.answered(request, response.headers.get("content-type", ""))
+        if request.is_navigation_request() and frame_of(request) == self.page.main_frame:
+            self.http_status = response.status
 
     def _on_navigated(self, frame: Frame) -> None:
         if frame == self.page.main_frame:

@@ -70,6 +70,16 @@ def grade(
     api_key_env: Annotated[
         str, typer.Option(help="The environment variable that holds the key.")
     ] = "VIBENCH_GYM_API_KEY",
+    app_key_env: Annotated[
+        str | None, typer.Option(help="The variable with the key of the model that the app calls.")
+    ] = None,
+    app_model_base_url: Annotated[
+        str | None, typer.Option(help="Where that model is; OpenAI's own if left out.")
+    ] = None,
+    stack: Annotated[str, typer.Option(help="local, or compose (Docker).")] = "local",
+    image: Annotated[
+        str | None, typer.Option(help="The compose stack's image; vibench-gym/stack if left out.")
+    ] = None,
     egress: Annotated[str, typer.Option(help="registries, open or none (set-up).")] = "registries",
     registry_host: Annotated[
         list[str] | None, typer.Option(help="A further host set-up may reach (repeatable).")
@@ -95,6 +105,10 @@ def grade(
         seeder_model=seeder_model,
         base_url=base_url,
         api_key_env=api_key_env,
+        app_key_env=app_key_env,
+        app_model_base_url=app_model_base_url,
+        stack=stack,
+        image=image,
         egress=egress,
         registry_hosts=tuple(registry_host or ()),
         concurrency=concurrency,
@@ -148,18 +162,66 @@ def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="A run direct
 def doctor(
     *,
     only: Annotated[str | None, typer.Option(help="One check by name.")] = None,
+    stack: Annotated[str, typer.Option(help="For which stack: local, or compose.")] = "local",
     quiet: Annotated[bool, typer.Option("--quiet", help="Exit code only.")] = False,
     as_json: Json = False,
 ) -> None:
     """Say what this machine lacks, and the command that installs it."""
     from vibench_gym.cli.doctor import print_doctor, run_doctor  # noqa: PLC0415
 
-    result = run_doctor(only=only)
+    result = run_doctor(only=only, stack=stack)
     if as_json:
         print_json(result)
     elif not quiet:
         print_doctor(result)
     raise typer.Exit(GRADED if result.ok else OPERATOR)
+
+
+@app.command("stand-up")
+def stand_up(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="[APP]...", help="App folders or archives.")
+    ] = None,
+    *,
+    vibench_root: Annotated[
+        Path | None, typer.Option(help="A ViBench checkout: its reference implementations.")
+    ] = None,
+    names: Annotated[
+        list[str] | None, typer.Option("--app", help="Only this reference (repeatable).")
+    ] = None,
+    stack: Annotated[str, typer.Option(help="local, or compose (Docker).")] = "local",
+    image: Annotated[str | None, typer.Option(help="The compose stack's image.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Keep logs and first pages here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Stand apps up, open their first page and measure: is this machine fit to grade them?
+
+    Without any name, the bundled tasks' references. Exit code 1 if one does not stand.
+    """
+    from vibench_gym.cli import stand_up as command  # noqa: PLC0415 (start-up time)
+    from vibench_gym.cli.stacks import stack_config  # noqa: PLC0415 (start-up time)
+
+    apps = command.apps_to_stand_up(paths or (), vibench_root, names or ())
+    config = stack_config(stack, image)
+    with Progress(quiet=as_json) as progress:
+        result = asyncio.run(command.run_stand_up(apps, out, progress, config))
+    print_json(result) if as_json else command.print_standing(result)
+    raise typer.Exit(GRADED if result.ok else NOT_ALL_GOOD)
+
+
+@app.command(
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "help_option_names": [],
+    },
+)
+def prepare(context: typer.Context) -> None:
+    """Write NeMo Gym's rows for a ViBench checkout, or for the bundled tasks (--help for flags)."""
+    from vibench_gym.gym.prepare import main as run  # noqa: PLC0415 (start-up time)
+
+    # The flags are those of the shipped environment's program, which take several values each.
+    raise typer.Exit(run(context.args, program="vibench-gym prepare"))
 
 
 @app.command("gym-root")
@@ -179,6 +241,18 @@ def gym_config(
     from vibench_gym.gym.places import one_venv  # noqa: PLC0415 (start-up time)
 
     sys.stdout.write(f"{one_venv(folder)}\n")
+
+
+@app.command()
+def images(
+    *,
+    tag: Annotated[str | None, typer.Option(help="Another name than vibench-gym/stack.")] = None,
+) -> None:
+    """Make an image of this host's programs for the compose stack; needs no image registry."""
+    from vibench_gym.cli.images import run_images  # noqa: PLC0415 (start-up time)
+
+    with Progress() as progress:
+        asyncio.run(run_images(tag, progress))
 
 
 @app.command()

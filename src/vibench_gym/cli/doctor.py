@@ -7,18 +7,21 @@ from __future__ import annotations
 from rich.text import Text
 
 from vibench_gym.cli.console import OUT
+from vibench_gym.cli.stacks import stack_config
 from vibench_gym.cli.wire import CheckOut, DoctorOut
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.sandbox.prerequisites import all_checks
+from vibench_gym.stack.compose_checks import compose_checks
 
 
-def run_doctor(*, only: str | None = None) -> DoctorOut:
+def run_doctor(*, only: str | None = None, stack: str = "local") -> DoctorOut:
     """Check this machine.
 
     Raises:
-        ConfigError: there is no check of that name.
+        ConfigError: there is no check, or no stack, of that name.
     """
-    found = all_checks()
+    config = stack_config(stack)
+    found = all_checks() if config.kind == "local" else compose_checks(config)
     if only is not None:
         names = ", ".join(check.name for check in found)
         found = [check for check in found if check.name.casefold() == only.casefold()]

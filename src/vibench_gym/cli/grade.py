@@ -10,16 +10,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
+from vibench_gym.cli.stacks import stack_config
 from vibench_gym.cli.wire import GradeOut, RolloutOut, rollout_out
-from vibench_gym.core.config import GraderConfig, ModelConfig, StackConfig
+from vibench_gym.core.config import AppModelConfig, GraderConfig, ModelConfig, StackConfig
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.rundir import RolloutDir, RunDir
 from vibench_gym.core.task import load_task
 from vibench_gym.grading.browsers import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
 from vibench_gym.grading.models import EndpointModels, ReplayModels
+from vibench_gym.gym.layout import known_exceptions, needs_app_key
 from vibench_gym.report.html import write_report
-from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.stack.app_model import app_model_key
+from vibench_gym.stack.builders import stack_builder
 
 if TYPE_CHECKING:
     from vibench_gym.cli.console import Progress
@@ -46,6 +49,10 @@ class GradeOptions:
     seeder_model: str | None = None
     base_url: str | None = None
     api_key_env: str = "VIBENCH_GYM_API_KEY"
+    app_key_env: str | None = None
+    app_model_base_url: str | None = None
+    stack: str = "local"
+    image: str | None = None
     egress: str = "registries"
     registry_hosts: tuple[str, ...] = ()
     concurrency: int = 2
@@ -63,8 +70,12 @@ async def run_grade(options: GradeOptions, out: Path | None, progress: Progress)
     run = run_dir(out)
     async with AsyncExitStack() as cleanup:
         models = await _models(options, task, cleanup)
-        stack = StackConfig(
-            egress=_egress(options.egress), extra_registry_hosts=options.registry_hosts
+        stack = stack_config(options.stack, options.image).model_copy(
+            update={
+                "egress": _egress(options.egress),
+                "extra_registry_hosts": options.registry_hosts,
+                "app_model": _app_model(options, task),
+            }
         )
         grader = make_grader(models, stack, GraderConfig(concurrency=options.concurrency))
         rollout = await grade_one(
@@ -80,9 +91,9 @@ async def run_grade(options: GradeOptions, out: Path | None, progress: Progress)
 
 
 def make_grader(models: ModelSource, stack: StackConfig, config: GraderConfig) -> Grader:
-    """A grader over local stacks and real browsers."""
+    """A grader over real stacks and real browsers."""
     return Grader(
-        stacks=LocalStackBuilder(stack),
+        stacks=stack_builder(stack),
         models=models,
         browsers=PlaywrightLauncher(),
         config=config,
@@ -146,7 +157,9 @@ def _task(options: GradeOptions) -> Task:
         folder = options.vibench_root / "prds" / options.app_name
     else:
         folder = cast("Path", options.task)
-    task = load_task(folder, options.artifact)
+    app = folder.absolute().name
+    task = load_task(folder, options.artifact, exceptions=known_exceptions().get(app))
+    task = replace(task, needs_app_model=needs_app_key(app, options.artifact))
     if not options.plans:
         return task
     known = {plan.id: plan for plan in task.plans} | {plan.stem: plan for plan in task.plans}
@@ -155,6 +168,22 @@ def _task(options: GradeOptions) -> Task:
         names = ", ".join(plan.id for plan in task.plans)
         raise ConfigError(f"the task has no plan {unknown[0]!r}; it has {names}")
     return replace(task, plans=tuple(dict.fromkeys(known[name] for name in options.plans)))
+
+
+def _app_model(options: GradeOptions, task: Task) -> AppModelConfig | None:
+    name, url = options.app_key_env, options.app_model_base_url
+    if not task.needs_app_model:
+        return None
+    if name is None:
+        raise ConfigError(
+            f"the app of {task.name}/{task.artifact} calls a model while it is used: name the "
+            "variable with a key of its own, --app-key-env NAME"
+        )
+    if options.stack != "local":
+        raise ConfigError("--app-key-env: only the local stack carries an app's calls to a model")
+    model = AppModelConfig(api_key_env=name, **({} if url is None else {"base_url": url}))
+    app_model_key(model)
+    return model
 
 
 async def _models(options: GradeOptions, task: Task, cleanup: AsyncExitStack) -> ModelSource:

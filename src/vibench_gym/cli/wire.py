@@ -115,7 +115,49 @@ class DoctorOut(Wire):
     checks: tuple[CheckOut, ...]
 
 
-Command = Literal["demo", "grade", "validate", "rescore", "doctor"]
+class FirstPageOut(Wire):
+    """What the browser saw at `/`; `load_s` until the page had settled."""
+
+    status: int | None
+    title: str
+    load_s: float
+    console_errors: int
+    blocked_hosts: tuple[str, ...]
+    screenshot: str | None
+
+
+class StandingOut(Wire):
+    """One app that was to stand up; what was not reached is null."""
+
+    app: str
+    stands: bool
+    fault: Literal["app", "ours"] | None
+    message: str
+    frameworks: tuple[str, ...]
+    python: str | None
+    node: str | None
+    setup_s: float | None
+    setup_blocked_hosts: tuple[str, ...]
+    start_s: float | None
+    """From starting the server to its first document."""
+    stack_s: float | None
+    """A whole fresh stack: namespaces, database and app."""
+    memory_bytes: int | None
+    """Of app and database, shared pages counted once."""
+    processes: int | None
+    memory_with_browser_bytes: int | None
+    page: FirstPageOut | None
+    total_s: float
+
+
+class StandUpOut(Wire):
+    """What `stand-up` prints."""
+
+    ok: bool
+    apps: tuple[StandingOut, ...]
+
+
+Command = Literal["demo", "grade", "validate", "rescore", "doctor", "stand-up"]
 
 MODELS: dict[Command, type[Wire]] = {
     "demo": GradeOut,
@@ -123,6 +165,7 @@ MODELS: dict[Command, type[Wire]] = {
     "validate": ValidateOut,
     "rescore": RescoreOut,
     "doctor": DoctorOut,
+    "stand-up": StandUpOut,
 }
 
 

@@ -42,9 +42,41 @@ class ArchiveBudget(Settings):
     path_bytes: int = Field(default=4096, gt=0)
 
 
+class ComposeConfig(Settings):
+    """Docker engine and images of the compose stack; the local stack reads none of it."""
+
+    docker_host: str | None = None
+    """Where the engine listens (`unix:///...`, on this host); as the docker command has it if None.
+    """
+    app_image: str = "vibench-gym/stack"
+    """Runs the app: bash, coreutils, tar, Python with venv, Node, psql."""
+    database_image: str | None = None
+    """PostgreSQL's programs on PATH and a user `postgres`; its entry point is not used.
+    If None: `postgres:17` where the engine has it, else the app's image."""
+    browser_image: str | None = None
+    """Has Chromium and Python; the app's image if None."""
+    browser_program: str = "chromium"
+    engine_timeout_s: float = Field(default=180.0, gt=0)
+    """For one request to the engine."""
+
+
+class AppModelConfig(Settings):
+    """The model that an app calls while it is used. Its key stays outside of the app's zone."""
+
+    api_key_env: str
+    """Environment variable with a key of its own: not the graders', not the policy's."""
+    base_url: str = "https://api.openai.com/v1"
+    timeout_s: float = Field(default=120.0, gt=0)
+    max_requests: int = Field(default=500, gt=0)
+    """Of one stack, so of one plan."""
+
+
 class StackConfig(Settings):
     """How the app is stood up."""
 
+    kind: Literal["local", "compose"] = "local"
+    """`local` needs no Docker; `compose` runs everything in containers."""
+    compose: ComposeConfig = ComposeConfig()
     port: int = 8000
     setup_timeout_s: float = 600.0
     start_timeout_s: float = 90.0
@@ -56,6 +88,8 @@ class StackConfig(Settings):
     extra_registry_hosts: tuple[str, ...] = ()
     state_bytes: int = 4 * GIB
     """Size of files, virtualenv, home and database of one stack together."""
+    app_model: AppModelConfig | None = None
+    """Given to apps that need one."""
     app: ProcessLimits = ProcessLimits()
     database: ProcessLimits = ProcessLimits(memory_bytes=1 * GIB, processes=128)
     browser: ProcessLimits = ProcessLimits(memory_bytes=3 * GIB, processes=2048)
@@ -116,3 +150,17 @@ class GraderConfig(Settings):
     shell_output_chars: int = 8_000
     concurrency: int = Field(default=2, gt=0)
     retries: int = 1
+
+
+class VibenchConfig(Settings):
+    """How ViBench's own graders are run (`grader: vibench`)."""
+
+    plan_timeout_s: float = Field(default=5400.0, gt=0)
+    """Of seeding and evaluation of one plan together; waiting for a slot does not count."""
+    cleanup_grace_s: float = Field(default=120.0, gt=0)
+    """How long an interrupted script may take to clean up before it is terminated."""
+    output_bytes: int = Field(default=1 * MIB, gt=0)
+    """Kept of what a script prints."""
+    keep_artifacts: bool = True
+    """Keep what the scripts wrote: the agents' traces, container logs, screenshots."""
+    retries: int = Field(default=1, ge=0)

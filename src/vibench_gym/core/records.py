@@ -106,6 +106,8 @@ class RolloutRecord(Record):
     artifact_sha256: str | None
     artifact_status: ArtifactStatus
     artifact_message: str = ""
+    grader: Literal["builtin", "vibench"] = "builtin"
+    """Ours, or ViBench's own scripts."""
     plans: tuple[str, ...]
     """Plan ids in the task's order."""
     plan_names: dict[str, str] = {}

@@ -44,6 +44,8 @@ class Task:
     test_assets: Path | None = None
     base_artifact: str | None = None
     """For a feature, the artifact it is built on top of."""
+    needs_app_model: bool = False
+    """Whether the app that is built calls a model while it is used."""
     known_exceptions: tuple[str, ...] = ()
     """Invalid plans that were accepted, each with its reason (rule 1)."""
     warnings: tuple[Problem, ...] = ()

@@ -68,7 +68,7 @@ class PlanRun:
         Raises:
             OperatorFault: the operator has to act; nothing is recorded for the plan.
         """
-        await asyncio.to_thread(_clear, self._directory, self._plan)
+        await asyncio.to_thread(reset_plan, self._directory, self._plan)
         self._watch.add("queue", queue_s)
         self._tell("plan_started", self._plan.source)
         number = 1
@@ -186,7 +186,7 @@ def _plus(one: UsageRecord, other: UsageRecord) -> UsageRecord:
     )
 
 
-def _clear(directory: PlanDir, plan: TestPlan) -> None:
+def reset_plan(directory: PlanDir, plan: TestPlan) -> None:
     """Start from an empty folder: leftovers of a killed run are not this run's evidence."""
     shutil.rmtree(directory.path, ignore_errors=True)
     directory.create()

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from vibench_gym.core.records import RolloutRecord, SetupRecord
 from vibench_gym.core.scorecard import score_rollout
@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 class RolloutBook:
     """Keeps `rollout.json` up to date."""
 
-    def __init__(self, task: Task, directory: RolloutDir, label: str) -> None:
+    def __init__(
+        self,
+        task: Task,
+        directory: RolloutDir,
+        label: str,
+        grader: Literal["builtin", "vibench"] = "builtin",
+    ) -> None:
         self._task = task
         self._directory = directory
         self.record = RolloutRecord(
@@ -35,6 +41,7 @@ class RolloutBook:
             artifact=task.artifact,
             artifact_sha256=None,
             artifact_status=ArtifactStatus.OK,
+            grader=grader,
             plans=tuple(plan.id for plan in task.plans),
             plan_names={plan.id: plan.source for plan in task.plans},
             started_at=_now(),

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from nemo_gym.base_responses_api_agent import BaseResponsesAPIAgentConfig
 from nemo_gym.config_types import ModelServerRef, ResourcesServerRef  # noqa: TC002 (as above)
@@ -40,6 +40,13 @@ class VibenchAgentConfig(BaseResponsesAPIAgentConfig):
     """Builds at a time in this process; each holds a box."""
     harvest_timeout_s: float = Field(default=900, gt=0)
 
+    harness: Literal["opencode", "oracle", "nop"] = "opencode"
+    """Who builds; `oracle` hands over a tree that is there, `nop` an empty one, without a box."""
+    oracle_tree: str | None = None
+    """An absolute path to hand over, `{app}` and `{artifact}` filled in; references if None."""
+    vibench_repo_root: str | None = None
+    """Where the oracle finds reference implementations, before the bundled tasks'."""
+
     sandbox_provider: str | dict[str, Any] = "sandbox"
     """A named block of the configuration, or a provider and its settings; `bubblewrap` where the
     configuration has no block of the default's name."""
@@ -52,6 +59,11 @@ class VibenchAgentConfig(BaseResponsesAPIAgentConfig):
     """The model server as boxes see it, where that is another address; the run's path is kept."""
     model_patience_s: float = Field(default=180, gt=0)
     """How long the model may be gone before the harness is not left waiting for it."""
+
+    app_key_env: str | None = None
+    """As the resources server's: for the model that an app calls, so that it can be tried while it
+    is built. The key stays outside of the box; other providers than ours give no such model."""
+    app_model_base_url: str | None = None
 
     opencode_version: str = VERSION
     opencode_dir: Path | None = None

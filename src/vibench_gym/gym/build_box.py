@@ -18,7 +18,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from nemo_gym.sandbox import AsyncSandbox
 
@@ -56,6 +56,15 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$listener" 2> /dev/null || break; sle
 kill "$listener" 2> /dev/null
 exit "$code"
 """
+
+
+@runtime_checkable
+class SupportsAppImport(Protocol):
+    """A provider that writes an app's files from outside of its box."""
+
+    async def import_app(self, handle: Any, archive: Path) -> None:
+        """Unpack an archive of the store into /app."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +142,30 @@ class BuildBox:
                     await asyncio.to_thread(local.write_bytes, content)
                     local.chmod(0o755 if executable else 0o644)
                     await self._sandbox.upload(local, path)
+
+    async def load(self, archive: Path) -> None:
+        """Unpack an app of the store into the work folder, with what it has of links and modes.
+
+        Raises:
+            OSError: it could not be unpacked.
+            TimeoutError: the provider takes too long.
+        """
+        async with asyncio.timeout(STAGE_TIMEOUT_S):
+            handle = self._handle()
+            if isinstance(self._provider, SupportsAppImport) and self._workdir == "/app":
+                await self._provider.import_app(handle, archive)
+                return
+            remote = f"{self._scratch}/tree.tar"
+            folder, tar = shlex.quote(self._workdir), shlex.quote(remote)
+            await self._sandbox.exec(f"mkdir -p {shlex.quote(self._scratch)} {folder}")
+            await self._sandbox.upload(archive, remote)
+            result = await self._sandbox.exec(
+                f"tar --no-same-owner -xf {tar} -C {folder}; code=$?; rm -f {tar}; exit $code",
+                timeout_s=STAGE_TIMEOUT_S,
+            )
+        if result.return_code != 0 or result.error_type:
+            said = f"{result.stdout or ''}{result.stderr or ''}"[-300:]
+            raise OSError(f"the starting tree could not be unpacked in the box: {said}")
 
     async def upload_program(self, program: Path) -> str:
         """Copy an executable into the box, for providers that bind nothing; returns its path."""

@@ -20,9 +20,12 @@ from vibench_gym.core.errors import ArtifactRejected, DatabaseUnavailable, Sandb
 from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.gym.model_relay import ModelRelay
 from vibench_gym.gym.model_route import BOX_PORT, ModelTraffic
+from vibench_gym.sandbox.archive import unpack
+from vibench_gym.sandbox.janitor import WorkFolder
 from vibench_gym.sandbox.uids import UidLease
 from vibench_gym.sandbox.zone import Bind, StateLimitReached, Zone
 from vibench_gym.stack.app_box import AppBoxes
+from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.mirror import MIRROR_PORT, Mirror
 from vibench_gym.stack.postgres import Database, PostgresNotStarted
 from vibench_gym.stack.upstream import Upstream
@@ -118,6 +121,7 @@ class BuildZone:
             )
             listener = await zone.listen(MIRROR_PORT)
             await self._open.enter_async_context(mirror.serving(listener))
+        await self._open.enter_async_context(app_model_route(zone, self._config.app_model))
         if self._model is not None:
             listener = await zone.listen(BOX_PORT)
             relay = ModelRelay(self._model, self.traffic)
@@ -167,6 +171,21 @@ class BuildZone:
         """
         folder, path = _place(source)
         await self._standing().get_file(folder, path, target, max_bytes=MAX_FILE_BYTES)
+
+    async def import_app(self, archive: Path) -> None:
+        """Unpack an archive of the store into /app.
+
+        Raises:
+            ArtifactRejected: it is beyond its budget.
+            SandboxUnavailable: it could not be written.
+        """
+        zone = self._standing()
+        work = await asyncio.to_thread(WorkFolder, "tree")
+        try:
+            await asyncio.to_thread(unpack, archive, work.path / "app")
+            await zone.import_tree(work.path / "app", "app", "app")
+        finally:
+            await asyncio.shield(asyncio.to_thread(work.remove))
 
     async def export_app(self, destination: Path) -> Path:
         """Copy what is in /app out, from outside the box; returns the folder of the copy.

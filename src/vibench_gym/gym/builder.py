@@ -27,6 +27,7 @@ from vibench_gym.gym.wire import HarnessStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from nemo_gym.sandbox import SandboxSpec
     from nemo_gym.sandbox.providers.base import SandboxProvider
@@ -50,6 +51,8 @@ class BuildOrder:
     control: ModelControl
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Path in the box, content: the brief's files."""
+    tree: Path | None = None
+    """An archive of the store that is unpacked before the files are placed."""
     temperature: float | None = None
     top_p: float | None = None
 
@@ -114,6 +117,8 @@ class Builder:
     async def _in_box(self, box: BuildBox, order: BuildOrder, spec: SandboxSpec) -> Build:
         try:
             await box.open()
+            if order.tree is not None:
+                await box.load(order.tree)
             await box.stage(order.files)
             executable = self.executable or await self._copy_program(box)
         except SandboxCreateError as error:

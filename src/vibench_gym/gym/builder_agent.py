@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from fastapi import Body, FastAPI, Request
+from fastapi import Body, FastAPI, HTTPException, Request
 from nemo_gym.base_responses_api_agent import SimpleResponsesAPIAgent
 from nemo_gym.config_types import AggregateMetrics, AggregateMetricsRequest
 from nemo_gym.openai_utils import NeMoGymResponse, NeMoGymResponseCreateParamsNonStreaming
@@ -23,10 +23,11 @@ from nemo_gym.server_utils import get_response_json, raise_for_status
 from pydantic import PrivateAttr
 
 from vibench_gym.core.artifact import ArtifactStore
-from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.errors import ArtifactRejected, ConfigError
 from vibench_gym.gym import observations
 from vibench_gym.gym.agent_config import VibenchAgentConfig
 from vibench_gym.gym.builder import Build, Builder, BuildOrder
+from vibench_gym.gym.given_tree import GivenTree
 from vibench_gym.gym.host_limiter import private_folder
 from vibench_gym.gym.install_opencode import BOX_FOLDER, ensure
 from vibench_gym.gym.model_control import ModelControl
@@ -34,9 +35,10 @@ from vibench_gym.gym.model_route import MODEL_URL_OPTION, ModelUrl
 from vibench_gym.gym.opencode import OpenCode
 from vibench_gym.gym.prompt import prompt_of
 from vibench_gym.gym.rollout_row import brief_files, response_of, told
-from vibench_gym.gym.sandbox_provider import MOUNTS_OPTION
+from vibench_gym.gym.sandbox_provider import APP_MODEL_OPTION, MOUNTS_OPTION
 from vibench_gym.gym.wire import (
     MAX_DETAIL_CHARS,
+    HarnessStatus,
     VibenchRunRequest,
     VibenchSeedSessionResponse,
     VibenchVerifyResponse,
@@ -73,8 +75,11 @@ class VibenchAgent(SimpleResponsesAPIAgent):
             ConfigError: a setting is wrong, or the store is not a folder of ours.
             PrerequisiteMissing: the harness is not there and cannot be installed.
         """
-        self.harness.check()
-        _ = self.provider
+        if self.given is None:
+            self.harness.check()
+            _ = self.provider
+        else:
+            self.given.check()
         private_folder(self.store.root)
         return super().setup_webserver()
 
@@ -82,6 +87,20 @@ class VibenchAgent(SimpleResponsesAPIAgent):
     def store(self) -> ArtifactStore:
         """Where apps are kept, together with the resources server."""
         return ArtifactStore(Path(self.config.artifact_dir).expanduser())
+
+    @property
+    def given(self) -> GivenTree | None:
+        """Who hands over trees in the place of a harness; None where there is a harness."""
+        config = self.config
+        if config.harness == "opencode":
+            return None
+        root = config.vibench_repo_root
+        return GivenTree(
+            config.harness,
+            self.store,
+            vibench_root=Path(root).expanduser() if root else None,
+            pattern=config.oracle_tree,
+        )
 
     @property
     def harness(self) -> "Harness":
@@ -137,20 +156,8 @@ class VibenchAgent(SimpleResponsesAPIAgent):
             return await self._run(request, body)
 
     async def _run(self, request: Request, body: VibenchRunRequest) -> VibenchVerifyResponse:
-        seeded = await self.server_client.post(
-            server_name=self.config.resources_server.name,
-            url_path="/seed_session",
-            json=body.model_dump(),
-            cookies=request.cookies,
-        )
-        await raise_for_status(seeded)
-        seed = VibenchSeedSessionResponse.model_validate(await get_response_json(seeded))
         rollout_id = self.rollout_id_from_run(body)
-        build = await self._build(
-            body.responses_create_params,
-            brief_files(seed, self.config.app_workdir),
-            rollout_id=rollout_id,
-        )
+        build, cookies = await self._built(request, body, rollout_id)
         response = response_of(body.responses_create_params, build, self.config.model_server.name)
         verified = await self.server_client.post(
             server_name=self.config.resources_server.name,
@@ -165,24 +172,63 @@ class VibenchAgent(SimpleResponsesAPIAgent):
                 "harness_status": build.status.value,
                 "harness_detail": build.detail[:MAX_DETAIL_CHARS],
             },
-            cookies={**request.cookies, **{k: m.value for k, m in seeded.cookies.items()}},
+            cookies=cookies,
         )
         await raise_for_status(verified)
         row: dict[str, Any] = await get_response_json(verified)
         seen = row.pop(observations.VERIFIER_OBSERVATION, None)
-        row |= told(build)
+        row |= told(build, self.config.harness)
         if rollout_id is not None:
             row["ng_agent_observations"] = observations.observe(
-                build, rollout_id=rollout_id, source=self.harness.name, verifier=seen
+                build, rollout_id=rollout_id, source=self.config.harness, verifier=seen
             )
         return VibenchVerifyResponse.model_validate(row)
+
+    async def _built(
+        self, request: Request, body: VibenchRunRequest, rollout_id: str | None
+    ) -> tuple[Build, dict[str, str]]:
+        """What came of the row, and the cookies of its session."""
+        cookies = dict(request.cookies)
+        if self.given is not None:
+            # It needs to know nothing of the task, and no session: `/verify` says what was wrong.
+            return await self.given.build(body), cookies
+        seeded = await self.server_client.post(
+            server_name=self.config.resources_server.name,
+            url_path="/seed_session",
+            json=body.model_dump(),
+            cookies=request.cookies,
+        )
+        await raise_for_status(seeded)
+        seed = VibenchSeedSessionResponse.model_validate(await get_response_json(seeded))
+        cookies |= {key: morsel.value for key, morsel in seeded.cookies.items()}
+        if seed.skip_reason is not None:
+            return Build(HarnessStatus.SKIPPED, seed.skip_reason), cookies
+        tree = None
+        if (digest := seed.starting_tree_sha256) is not None:
+            try:
+                tree = await asyncio.to_thread(self.store.path, digest)
+            except ArtifactRejected:
+                reason = f"{digest} is not in the store {self.store.root}: set one artifact_dir"
+                return Build(HarnessStatus.NO_STARTING_TREE, reason), cookies
+        files = brief_files(seed, self.config.app_workdir)
+        params = body.responses_create_params
+        build = await self._build(
+            params, files, tree=tree, app_model=seed.needs_app_key, rollout_id=rollout_id
+        )
+        return build, cookies
 
     async def responses(  # type: ignore[override]  # as above
         self,
         request: Request,
         body: NeMoGymResponseCreateParamsNonStreaming = Body(),  # noqa: B008 (FastAPI's way)
     ) -> NeMoGymResponse:
-        """The harness's answer to one prompt, in a box of its own that is gone afterwards."""
+        """The harness's answer to one prompt, in a box of its own that is gone afterwards.
+
+        Raises:
+            HTTPException: 422: this agent has no harness.
+        """
+        if self.given is not None:
+            raise HTTPException(422, f"the agent {self.config.harness!r} builds rows, not prompts")
         rollout_id = request.path_params.get("rollout_id")
         async with self._slots:
             build = await self._build(body, {}, rollout_id=rollout_id)
@@ -207,6 +253,8 @@ class VibenchAgent(SimpleResponsesAPIAgent):
         files: "Mapping[str, bytes]",
         *,
         rollout_id: str | None,
+        tree: Path | None = None,
+        app_model: bool = False,
     ) -> Build:
         config = self.config
         name = next(iter(self.provider_block))
@@ -225,10 +273,11 @@ class VibenchAgent(SimpleResponsesAPIAgent):
             base_url=outside.inside(name, config.sandbox_model_base_url).base_url,
             control=ModelControl(outside, config.model_patience_s),
             files=files,
+            tree=tree,
             temperature=params.temperature,
             top_p=params.top_p,
         )
-        return await builder.build(order, self._spec(name, outside))
+        return await builder.build(order, self._spec(name, outside, app_model=app_model))
 
     def _executable(self, provider: str) -> str | None:
         """The harness's program as a box has it, or None where it has to be brought."""
@@ -239,7 +288,7 @@ class VibenchAgent(SimpleResponsesAPIAgent):
             return program.box_path
         return self.harness.name if program is None else None
 
-    def _spec(self, provider: str, model: ModelUrl) -> SandboxSpec:
+    def _spec(self, provider: str, model: ModelUrl, *, app_model: bool = False) -> SandboxSpec:
         config, box = self.config, self.config.sandbox_config
         options = dict(box.provider_options)
         program = self.harness.program
@@ -248,6 +297,10 @@ class VibenchAgent(SimpleResponsesAPIAgent):
             if program is not None:
                 mounts[BOX_FOLDER] = str(program.folder)
             options |= {MODEL_URL_OPTION: model.base_url, MOUNTS_OPTION: mounts}
+            if app_model and config.app_key_env:
+                url = config.app_model_base_url
+                named = {} if url is None else {"base_url": url}
+                options[APP_MODEL_OPTION] = {"api_key_env": config.app_key_env, **named}
         metadata = resolve_provider_metadata(
             self._block_reference(), self.server_client.global_config_dict
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from vibench_gym.core.errors import ConfigError
 from vibench_gym.grading.browsers import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
 
@@ -70,6 +71,8 @@ class HostGrader:
     config: GraderConfig
     archive: ArchiveBudget
     browsers: BrowserLauncher
+    model_stacks: StackBuilder | None = None
+    """For apps that call a model; None: they are not graded here."""
 
     async def grade(
         self, task: Task, archive: Path, *, rollout: RolloutDir, label: str
@@ -79,9 +82,13 @@ class HostGrader:
         Raises:
             OperatorFault: the operator has to act.
         """
+        stacks = self.model_stacks if task.needs_app_model else self.stacks
+        if stacks is None:
+            # Without a model such an app fails for a reason that is not its own.
+            raise ConfigError(f"no model is given to the app of {task.name}/{task.artifact}")
         async with self.models(task) as models:
             grader = Grader(
-                stacks=QueuedStacks(self.stacks, self.limiter),
+                stacks=QueuedStacks(stacks, self.limiter),
                 models=models,
                 browsers=self.browsers,
                 config=self.config,

@@ -36,6 +36,8 @@ _OUTCOMES = {
     HarnessStatus.UNREACHABLE_MODEL: ("failed", "failed"),
     HarnessStatus.BOX_FAILED: ("failed", "sandbox_error"),
     HarnessStatus.HARVEST_FAILED: ("completed", "sandbox_error"),
+    HarnessStatus.SKIPPED: ("failed", "cancelled"),
+    HarnessStatus.NO_STARTING_TREE: ("failed", "sandbox_error"),
 }
 
 
@@ -73,19 +75,20 @@ def observe(build: Build, *, rollout_id: str, source: str, verifier: object) -> 
         for tool in build.transcript.tools
         if tool.session in known
     ]
-    records.append(
-        SandboxObservation.model_validate(
-            {
-                "role": "agent",
-                "provider": build.provider,
-                "sandbox_id": build.sandbox_id,
-                "outcome": outcome,
-                "exit_code": build.return_code,
-                "wall_time_s": build.box_s,
-                "error_type": None if outcome == "completed" else build.status.value,
-            }
+    if build.provider:  # a row that was skipped, or a tree that was given, had no box
+        records.append(
+            SandboxObservation.model_validate(
+                {
+                    "role": "agent",
+                    "provider": build.provider,
+                    "sandbox_id": build.sandbox_id,
+                    "outcome": outcome,
+                    "exit_code": build.return_code,
+                    "wall_time_s": build.box_s,
+                    "error_type": None if outcome == "completed" else build.status.value,
+                }
+            )
         )
-    )
     gaps: list[ObservationGap] = []
     if verifier is not None:
         try:

@@ -24,16 +24,24 @@ from vibench_gym.gym.host_grader import HostGrader, RolloutGrader, playwright
 from vibench_gym.gym.host_limiter import HostLimiter, default_slots_dir
 from vibench_gym.gym.rollouts import Rollouts
 from vibench_gym.gym.server_config import VibenchResourcesServerConfig
-from vibench_gym.gym.startup import check_host, folders, grader_models, vibench_root
+from vibench_gym.gym.startup import (
+    app_model,
+    check_host,
+    folders,
+    grader_models,
+    vibench_root,
+)
 from vibench_gym.gym.task_rows import TaskRows
 from vibench_gym.gym.verification import Verification
+from vibench_gym.gym.vibench_grading import vibench_grader
 from vibench_gym.gym.wire import (
     VibenchSeedSessionRequest,
     VibenchSeedSessionResponse,
     VibenchVerifyRequest,
     VibenchVerifyResponse,
 )
-from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.stack.app_model import app_model_key
+from vibench_gym.stack.builders import stack_builder
 
 
 class VibenchResourcesServer(SimpleResourcesServer):
@@ -75,7 +83,12 @@ class VibenchResourcesServer(SimpleResourcesServer):
         """
         config = self.config
         store, run = folders(config)
-        rows = TaskRows(vibench_root(config), max_asset_bytes=config.max_asset_bytes)
+        rows = TaskRows(
+            vibench_root(config),
+            max_asset_bytes=config.max_asset_bytes,
+            store=ArtifactStore(store),
+            app_model=app_model(config) is not None,
+        )
         answers = Rollouts(run / ".answers", cleanup_grace_s=config.cleanup_grace_s)
         return Verification(
             rows=rows,
@@ -93,13 +106,25 @@ class VibenchResourcesServer(SimpleResourcesServer):
             OperatorFault: something is missing.
         """
         config = self.config
+        slots = config.grading_slots_dir
+        limiter = HostLimiter(Path(slots) if slots else default_slots_dir(), config.slots)
+        given = app_model(config)
+        if config.grader == "vibench":
+            # There the app's key is in the app's container, as the benchmark has it.
+            key = None if given is None else app_model_key(given)
+            return vibench_grader(
+                config, limiter, lambda task: key if task.needs_app_model else None
+            )
         models = grader_models(config, self.server_client.global_config_dict)
         check_host(config)
-        slots = config.grading_slots_dir
+        browser = config.browser.executable
+        stack = config.stack.model_copy(update={"app_model": None})
+        keyed = config.stack.model_copy(update={"app_model": given})
         return HostGrader(
             models=models,
-            stacks=LocalStackBuilder(config.stack, browser=config.browser.executable),
-            limiter=HostLimiter(Path(slots) if slots else default_slots_dir(), config.slots),
+            stacks=stack_builder(stack, browser=browser),
+            model_stacks=None if given is None else stack_builder(keyed, browser=browser),
+            limiter=limiter,
             config=config.grader_config,
             archive=config.archive,
             browsers=playwright(config.browser),

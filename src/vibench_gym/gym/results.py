@@ -44,6 +44,8 @@ _HARNESS: Final[Mapping[HarnessStatus, str]] = {
     HarnessStatus.UNREACHABLE_MODEL: gym_kinds.TRANSPORT_UNREACHABLE,
     HarnessStatus.BOX_FAILED: gym_kinds.PROVIDER_UNAVAILABLE,
     HarnessStatus.HARVEST_FAILED: f"{OWN_KIND}harvest_failed",
+    HarnessStatus.SKIPPED: f"{OWN_KIND}skipped",
+    HarnessStatus.NO_STARTING_TREE: f"{OWN_KIND}no_starting_tree",
 }
 
 
@@ -137,7 +139,7 @@ def _observation(
     peak = max((plan.peak_memory_bytes for plan in plans), default=0)
     seen = SandboxObservation(
         role="verifier",
-        provider="bubblewrap",
+        provider="docker" if record.grader == "vibench" else "bubblewrap",
         outcome="sandbox_error" if lost else "completed",
         wall_time_s=phases.get("setup", 0.0) + phases.get("plans", 0.0),
         peak_memory_mib=peak / MIB if peak else None,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vibench_gym.gym.wire import VibenchSeedSessionResponse
 
 PRD_FILE = "prd.txt"
+FEATURE_PRD_FILE = "feature-prd.txt"
 ASSETS_FOLDER = "assets"
 MAX_ASSETS_BYTES = 256 * 1024 * 1024
 MAX_OUTPUT_CHARS = 20_000
@@ -34,6 +35,8 @@ def brief_files(seed: VibenchSeedSessionResponse, root: str) -> dict[str, bytes]
         ConfigError: the resources server sent what is no asset.
     """
     files = {f"{root}/{PRD_FILE}": seed.prd_text.encode()}
+    if seed.feature_prd_text is not None:
+        files[f"{root}/{FEATURE_PRD_FILE}"] = seed.feature_prd_text.encode()
     total = 0
     for asset in seed.assets:
         path = PurePosixPath(asset.path)
@@ -76,10 +79,11 @@ def response_of(
     )
 
 
-def told(build: Build) -> dict[str, Any]:
+def told(build: Build, agent_kind: str) -> dict[str, Any]:
     """What a row says of its build, beside the reward."""
     harvest = build.harvest
     return {
+        "agent_kind": agent_kind,
         "harness_status": build.status.value,
         "harness_detail": build.detail[:MAX_DETAIL_CHARS],
         "agent_timeout": build.status.value == "timeout",

@@ -31,7 +31,14 @@ from nemo_gym.sandbox.providers.base import (
     SandboxStatus,
 )
 
-from vibench_gym.core.config import GIB, MIB, ProcessLimits, Settings, StackConfig
+from vibench_gym.core.config import (
+    GIB,
+    MIB,
+    AppModelConfig,
+    ProcessLimits,
+    Settings,
+    StackConfig,
+)
 from vibench_gym.core.errors import SandboxUnavailable, VibenchGymError
 from vibench_gym.gym.box_endpoint import BoxEndpoints
 from vibench_gym.gym.build_zone import BuildZone
@@ -46,6 +53,8 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 MOUNTS_OPTION = "mounts"
+APP_MODEL_OPTION = "app_model"
+"""Key of `SandboxSpec.provider_options`: settings of the model that the built app calls."""
 RUNTIME_RETURN_CODE = 125
 """NeMo Gym's convention for a failure of the sandbox, not of the command."""
 _USERS = (None, "app", 1000, "1000")
@@ -132,9 +141,11 @@ class BubblewrapProvider:
         options = dict(spec.provider_options)
         url = options.pop(MODEL_URL_OPTION, None)
         mounts = {str(k): Path(v) for k, v in dict(options.pop(MOUNTS_OPTION, {})).items()}
+        app_model = options.pop(APP_MODEL_OPTION, None)
         if options:
             raise ValueError(f"unknown provider_options: {', '.join(sorted(options))}")
-        stack = self._config.stack
+        given = None if app_model is None else AppModelConfig.model_validate(app_model)
+        stack = self._config.stack.model_copy(update={"app_model": given})
         resources = SandboxResources.from_mapping(_plain(spec.resources))
         if resources.memory_mib:
             memory = min(resources.memory_mib * MIB, stack.app.memory_bytes)
@@ -212,6 +223,14 @@ class BubblewrapProvider:
             VibenchGymError: it could not be copied, or is too large.
         """
         return await _zone(handle).export_app(destination)
+
+    async def import_app(self, handle: SandboxHandle, archive: Path) -> None:
+        """Unpack an archive of the store into the box's /app, from outside of it.
+
+        Raises:
+            VibenchGymError: it is beyond its budget, or could not be written.
+        """
+        await _zone(handle).import_app(archive)
 
     def model_traffic(self, handle: SandboxHandle) -> ModelTraffic:
         """What went over the box's model route."""

@@ -7,12 +7,15 @@ Agent and resources server share one key, `artifact_dir`: the store of built app
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from nemo_gym.base_resources_server import BaseResourcesServerConfig, ReverifyMode
 from pydantic import Field
 
 from vibench_gym.core.config import ArchiveBudget, BrowserConfig, GraderConfig, StackConfig
+
+_ANY_MODEL = "grader"
+_VIBENCH_MODEL = "Sonnet_4.5"
 
 
 class VibenchResourcesServerConfig(BaseResourcesServerConfig):
@@ -34,19 +37,32 @@ class VibenchResourcesServerConfig(BaseResourcesServerConfig):
     results_dir: str | None = None
     """Run directories, one per server name; `vibench-results` beside the store if None."""
 
+    grader: Literal["builtin", "vibench"] = "builtin"
+    """Ours, or ViBench's own on Docker, from the checkout; that one takes its models and keys from
+    the checkout's `env_creator`, and of the settings below `grader_model_name` (a model preset) and
+    `vibench_env_file` (all of it)."""
+    vibench_python: str | None = None
+    """Interpreter of the checkout's scripts; the checkout's own `.venv` if None, else ours."""
+
     grader_model_server: str | None = None
     """Name of a `responses_api_models` server that plays seeder and QA agent ..."""
     grader_base_url: str | None = None
     """... or an OpenAI-compatible endpoint ..."""
     replay: bool = False
     """... or the scripts that tasks ship (the bundled ones do): no model at all."""
-    grader_model_name: str = "grader"
+    grader_model_name: str = _ANY_MODEL
     seeder_model_name: str | None = None
     """The QA agent's if None."""
     grader_api_key_env: str = "VIBENCH_GYM_API_KEY"
     """Environment variable that holds the endpoint's key; not needed on loopback."""
     vibench_env_file: str | None = None
     """File of `KEY=VALUE` lines where that variable is looked for if it is not set."""
+
+    app_key_env: str | None = None
+    """Environment variable with a key, of its own, for the model that some apps call while they are
+    used; without it the artifacts of such apps are skipped."""
+    app_model_base_url: str | None = None
+    """Where that model is; OpenAI's own API if None."""
 
     grading_concurrency: int | None = Field(default=None, gt=0)
     """Plans (and set-ups) graded at once on this host; `max_concurrent_test_plans` if None."""
@@ -69,6 +85,12 @@ class VibenchResourcesServerConfig(BaseResourcesServerConfig):
     def slots(self) -> int:
         """Plans graded at once on this host."""
         return self.grading_concurrency or self.max_concurrent_test_plans
+
+    @property
+    def vibench_model(self) -> str:
+        """The preset of ViBench's graders; its own default where none is named."""
+        named = self.grader_model_name
+        return _VIBENCH_MODEL if named == _ANY_MODEL else named
 
     @property
     def grader_config(self) -> GraderConfig:

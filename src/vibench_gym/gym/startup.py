@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vibench_gym.core.config import ModelConfig
+from vibench_gym.core.config import AppModelConfig, ModelConfig
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing, TaskInvalid
 from vibench_gym.core.task import load_benchmark
 from vibench_gym.grading.models import EndpointModels, ReplayModels
 from vibench_gym.gym.host_limiter import private_folder
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.sandbox.prerequisites import all_checks
+from vibench_gym.stack.app_model import app_model_key
+from vibench_gym.stack.compose_checks import compose_checks
 
 if TYPE_CHECKING:
     from vibench_gym.gym.host_grader import ModelsOf
@@ -31,7 +33,10 @@ def check_host(config: VibenchResourcesServerConfig) -> None:
     Raises:
         PrerequisiteMissing: the first thing that is missing, and the command that installs it.
     """
-    checks = all_checks(pg_bin_dir=config.stack.pg_bin_dir, chromium=config.browser.executable)
+    if config.stack.kind == "compose":
+        checks = compose_checks(config.stack)
+    else:
+        checks = all_checks(pg_bin_dir=config.stack.pg_bin_dir, chromium=config.browser.executable)
     for check in checks:
         if not check.ok:
             raise PrerequisiteMissing(f"{check.name}: {check.detail}", check.fix)
@@ -92,7 +97,7 @@ def grader_models(config: VibenchResourcesServerConfig, servers: Mapping[str, An
     if config.replay:
         return ReplayModels
     url = config.grader_base_url or _server_url(config.grader_model_server or "", servers)
-    _take_key(config)
+    _take_key(config, config.grader_api_key_env)
 
     def endpoint(name: str) -> ModelConfig:
         return ModelConfig(name=name, base_url=url, api_key_env=config.grader_api_key_env)
@@ -112,6 +117,25 @@ def check_endpoint(model: ModelConfig) -> None:
     OpenAIChatModel(model)
 
 
+def app_model(config: VibenchResourcesServerConfig) -> AppModelConfig | None:
+    """The model that apps are given where they need one; None where they are not.
+
+    Raises:
+        ConfigError: its key is missing, or the stack cannot give it to apps.
+    """
+    if not config.app_key_env:
+        return None
+    if config.stack.kind != "local" and config.grader == "builtin":
+        raise ConfigError("app_key_env: only the local stack carries an app's calls to a model")
+    _take_key(config, config.app_key_env)
+    url = config.app_model_base_url
+    model = AppModelConfig(
+        api_key_env=config.app_key_env, **({} if url is None else {"base_url": url})
+    )
+    app_model_key(model)
+    return model
+
+
 def _server_url(name: str, servers: Mapping[str, Any]) -> str:
     block = servers.get(name)
     kinds = list(block) if isinstance(block, Mapping) else []
@@ -125,9 +149,8 @@ def _server_url(name: str, servers: Mapping[str, Any]) -> str:
     return f"http://{_ANY_ADDRESS.get(host, host)}:{server['port']}/v1"
 
 
-def _take_key(config: VibenchResourcesServerConfig) -> None:
-    """Put the key from the operator's file where models look for it."""
-    name = config.grader_api_key_env
+def _take_key(config: VibenchResourcesServerConfig, name: str) -> None:
+    """Put a key from the operator's file where it is looked for."""
     if not config.vibench_env_file or os.environ.get(name):
         return
     path = Path(config.vibench_env_file).expanduser()

@@ -12,32 +12,26 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-
-import yaml
 
 from vibench_gym.core.errors import ConfigError, Problem, TaskInvalid
 from vibench_gym.core.task import Task, bundled_tasks_dir, load_task
 from vibench_gym.core.task_files import TaskFiles
+from vibench_gym.gym.layout import known_exceptions, needs_app_key, prds_of
+from vibench_gym.gym.rows import prd_paths
+from vibench_gym.gym.starting_tree import NoStartingTree, starting_tree
 from vibench_gym.gym.wire import BuilderAsset, VibenchSeedSessionResponse, VibenchTask
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from vibench_gym.core.artifact import ArtifactStore
     from vibench_gym.core.plan import TestPlan
 
 _APP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _MAX_PRDS = 32
 MAX_ASSETS = 5000
-
-
-def known_exceptions() -> Mapping[str, Mapping[str, str]]:
-    """Plans of the public benchmark that are graded though invalid: app -> plan -> reason."""
-    text = files("vibench_gym.gym").joinpath("known_exceptions.yaml").read_text(encoding="utf-8")
-    loaded: dict[str, dict[str, str]] = yaml.safe_load(text)
-    return loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +41,10 @@ class TaskRows:
     vibench_root: Path | None = None
     max_asset_bytes: int = 64 * 1024 * 1024
     exceptions: Mapping[str, Mapping[str, str]] = field(default_factory=known_exceptions)
+    store: ArtifactStore | None = None
+    """Where starting trees are; without one, features are skipped."""
+    app_model: bool = False
+    """Whether apps that need a model of their own are given one."""
 
     def task(self, row: VibenchTask) -> Task:
         """The row's task with the row's plans, in the row's order.
@@ -57,6 +55,7 @@ class TaskRows:
         """
         folder = self._folder(row.app)
         task = load_task(folder, row.artifact, exceptions=self.exceptions.get(row.app))
+        task = replace(task, needs_app_model=needs_model(row))
         if row.test_assets_dir is not None:
             # Only ever used from the task itself; named here so that a wrong row is told.
             _below(row, row.test_assets_dir, "test_assets")
@@ -65,15 +64,43 @@ class TaskRows:
         return replace(task, plans=tuple(_chosen(row, task)))
 
     def seed(self, row: VibenchTask) -> VibenchSeedSessionResponse:
-        """PRD text and builder assets.
+        """PRD texts, builder assets, and what a feature is built on top of.
 
         Raises:
+            OSError: a starting tree cannot be stored.
             TaskInvalid: as `task`; or a PRD or an asset cannot be read, or there is too much.
             ConfigError: as `task`.
         """
         task = self.task(row)
+        if reason := self.missing_model(row):
+            return _skipped(reason)
+        digest = None
+        try:
+            if self.store is not None:
+                digest = starting_tree(row, task, self.store)
+            elif task.base_artifact is not None:
+                return _skipped("there is no store for starting trees")
+        except NoStartingTree as missing:
+            return _skipped(str(missing))
+        base, feature = _prd_texts(row, task)
         return VibenchSeedSessionResponse(
-            prd_text=_prd_text(row, task), assets=list(self._assets(row, task))
+            prd_text=base,
+            feature_prd_text=feature,
+            assets=list(self._assets(row, task)),
+            starting_tree_sha256=digest,
+            needs_app_key=needs_model(row),
+        )
+
+    def missing_model(self, row: VibenchTask) -> str:
+        """Why the row's app cannot do what it is for, nothing where it can.
+
+        An app that has to call a model and is given none would fail for a reason that is ours.
+        """
+        if self.app_model or not needs_model(row):
+            return ""
+        return (
+            f"the app of {row.app}/{row.artifact} calls a model, and none is given to it: set "
+            "app_key_env (VIBENCH_APP_KEY_ENV) to the variable with a key of its own"
         )
 
     def _folder(self, app: str) -> Path:
@@ -111,9 +138,13 @@ class TaskRows:
                 yield BuilderAsset(path=place, content_base64=content)
 
 
-def prds_of(root: Path) -> Path:
-    """The folder of the apps: `prds/` of a checkout, else the root itself."""
-    return root / "prds" if (root / "prds").is_dir() else root
+def needs_model(row: VibenchTask) -> bool:
+    """Whether the row's app calls a model: by what the row says, or by what is known of it."""
+    return row.needs_app_key or needs_app_key(row.app, row.artifact)
+
+
+def _skipped(reason: str) -> VibenchSeedSessionResponse:
+    return VibenchSeedSessionResponse(prd_text="", skip_reason=reason)
 
 
 def _below(row: VibenchTask, name: str, folder: str) -> PurePosixPath:
@@ -143,10 +174,18 @@ def _chosen(row: VibenchTask, task: Task) -> Iterable[TestPlan]:
     return chosen.values()
 
 
-def _prd_text(row: VibenchTask, task: Task) -> str:
-    paths = [task.root / _below(row, name, "prd") for name in row.prd_files] or list(task.prd)
+def _prd_texts(row: VibenchTask, task: Task) -> tuple[str, str | None]:
+    """What the app is to do, and, of a feature, what is to be added to it."""
+    paths = [task.root / _below(row, name, "prd") for name in row.prd_files] or prd_paths(task)
     if len(paths) > _MAX_PRDS:
         raise TaskInvalid([Problem(row.app, 1, f"the row names more than {_MAX_PRDS} PRDs")])
+    if task.base_artifact is None:
+        return _joined(task, paths), None
+    own = [path for path in paths if path.stem == task.family]
+    return _joined(task, [path for path in paths if path not in own]), _joined(task, own)
+
+
+def _joined(task: Task, paths: Sequence[Path]) -> str:
     texts = []
     for path in paths:
         text, problems = TaskFiles(task.root).read_text(path)

@@ -64,6 +64,9 @@ class Verification:
             _LOG.error("the task of a rollout cannot be loaded: %s", fault)
             reason = f"the task cannot be loaded: {fault}"
             return unmeasured_answer(request.test_plans, gym_kinds.VERIFIER_ERROR, reason)
+        if reason := self.rows.missing_model(request):
+            # Not stored: once the operator gives the app a model, the same call grades.
+            return unmeasured_answer(task, f"{OWN_KIND}app_key_missing", reason)
         if not request.harness_status.measured:
             return harness_fault_answer(task, request.harness_status, detail)
         if request.artifact_sha256 is None:

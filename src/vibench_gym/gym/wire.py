@@ -10,7 +10,7 @@ reports about its harness is believed, but an artifact is only ever named by its
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from nemo_gym.base_resources_server import (
     BaseMultiRewardVerifyResponse,
@@ -20,7 +20,14 @@ from nemo_gym.base_resources_server import (
     BaseVerifyRequest,
 )
 from nemo_gym.rollout_correlation import maybe_rollout_id_from_run_body
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
 
@@ -42,11 +49,30 @@ class HarnessStatus(StrEnum):
     """The build box could not be had or went away."""
     HARVEST_FAILED = "harvest_failed"
     """The app was built but could not be brought out."""
+    SKIPPED = "skipped"
+    """Nothing was built: the row needs what is not there, and its reason says what."""
+    NO_STARTING_TREE = "no_starting_tree"
+    """The tree that a feature starts from did not come to the builder."""
 
     @property
     def measured(self) -> bool:
         """Whether what was built says anything about the policy."""
         return self in {self.OK, self.TIMEOUT, self.HARNESS_FAILED}
+
+
+class StartingTree(BaseModel):
+    """What a feature is built on top of: the MVP's reference, or an artifact of the store."""
+
+    model_config = ConfigDict(extra="allow")
+
+    source: Literal["reference"] | None = None
+    sha256: Digest | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.source is None) == (self.sha256 is None):
+            raise ValueError("a starting tree is named by source or by sha256")
+        return self
 
 
 class VibenchTask(BaseModel):
@@ -60,6 +86,10 @@ class VibenchTask(BaseModel):
     """None: all of the artifact's."""
     asset_dirs: list[str] = Field(default_factory=list)
     test_assets_dir: str | None = None
+    starting_tree: StartingTree | None = None
+    """Of a feature; None: the reference of its MVP."""
+    needs_app_key: bool = False
+    """The app calls a model when it is used; known ones count as such whatever a row says."""
 
 
 class VibenchRunRequest(VibenchTask, BaseRunRequest):
@@ -84,7 +114,22 @@ class VibenchSeedSessionResponse(BaseSeedSessionResponse):
     """All that the builder's side may know of a task."""
 
     prd_text: str
+    """For `/app/prd.txt`; of a feature, what its starting tree is to do."""
+    feature_prd_text: str | None = None
+    """For `/app/feature-prd.txt`."""
     assets: list[BuilderAsset] = Field(default_factory=list)
+    starting_tree_sha256: Digest | None = None
+    """Key in the store of what has to be in `/app` before the harness starts."""
+    needs_app_key: bool = False
+    skip_reason: str | None = None
+    """Why this row cannot be built as things are; nothing else is given then."""
+
+    @model_serializer(mode="wrap")
+    def _as_shipped(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Fields of ours only where they say something; the others are what NeMo Gym ships."""
+        fields: dict[str, Any] = handler(self)
+        always = ("prd_text", "assets")
+        return {name: value for name, value in fields.items() if value or name in always}
 
 
 class VibenchVerifyRequest(VibenchTask, BaseVerifyRequest):

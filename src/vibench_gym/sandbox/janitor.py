@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Removes what the kernel leaves behind when the grader is killed: folders and control groups.
+"""Removes what is left when the grader is killed: folders, control groups, containers.
 
 A process of its own session, started with the first work folder, that holds a list and waits for
 the grader's end. Whoever cleans up normally strikes its entries off the list; what is still on
@@ -22,6 +22,7 @@ import threading
 import time
 from pathlib import Path
 
+from vibench_gym.sandbox import docker_leftovers
 from vibench_gym.sandbox.agent.cgroup import remove_zone
 
 PREFIX = "vibench-gym-"
@@ -72,7 +73,7 @@ class _Link:
         self._pipe = -1
         self._owner = 0
 
-    def say(self, action: str, path: Path, kind: str) -> None:
+    def say(self, action: str, path: Path | str, kind: str) -> None:
         line = json.dumps([action, str(path), kind]).encode() + b"\n"
         with self._lock:
             if self._owner != os.getpid():
@@ -116,17 +117,29 @@ _link = _Link()
 atexit.register(_link.close)
 
 
-def register(path: Path, kind: str) -> None:
-    """Have a folder ("tree") or control group ("cgroup") removed if this process is killed."""
+def register(path: Path | str, kind: str) -> None:
+    """Have a folder ("tree") or control group ("cgroup") removed if this process is killed.
+
+    What is labelled in a Docker engine ("docker") is named by `docker_leftovers.entry`.
+    """
     _link.say("add", path, kind)
 
 
-def forget(path: Path) -> None:
-    """Strike a folder off the list, after it was removed."""
+def forget(path: Path | str) -> None:
+    """Strike an entry off the list, after it was removed."""
     _link.say("drop", path, "")
 
 
 def _clean(entries: dict[str, str]) -> None:
+    # Containers first: folders are mounted in them. Each takes seconds, so all go at once.
+    told = [path for path, kind in entries.items() if kind == docker_leftovers.KIND]
+    sweeps = [threading.Thread(target=docker_leftovers.remove_for_sure, args=(t,)) for t in told]
+    for thread in sweeps:
+        thread.start()
+    for thread in sweeps:
+        thread.join()
+    for path in told:
+        del entries[path]
     deadline = time.monotonic() + _TRIES_FOR_S
     while entries and time.monotonic() < deadline:
         for path, kind in list(entries.items()):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.sandbox.zone import Bind, BoxSpec
 from vibench_gym.stack import postgres
+from vibench_gym.stack.app_model import app_model_env
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,7 @@ class AppBoxes:
             "npm_config_update_notifier": "false",
             "POSTGRES_DATABASE_URL": postgres.URL,
             "APPLICATION_PORT": str(self.config.port),
+            **app_model_env(self.config.app_model),
         }
 
     def app(

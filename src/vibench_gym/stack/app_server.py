@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from vibench_gym.core.errors import AppStartFailed
 from vibench_gym.stack import postgres
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.config import StackConfig
     from vibench_gym.sandbox.zone import Box, Zone
     from vibench_gym.stack.app_box import AppBoxes
+    from vibench_gym.stack.readiness import Connect
 
 STOP_GRACE_S = 3.0
 TAIL_CHARS = 2000
@@ -32,17 +33,91 @@ _FIRST_POLL_S = 0.02
 _LAST_POLL_S = 0.25
 
 
-class AppServer:
-    """Starts, watches and stops `start-server.sh` in one zone."""
+class AppProcess(Protocol):
+    """A started script with all that it started; a zone's `Box` is one."""
 
-    def __init__(
-        self, zone: Zone, boxes: AppBoxes, config: StackConfig, log_path: Path | None
-    ) -> None:
+    @property
+    def returncode(self) -> int | None:
+        """Exit code (128 + signal), None while it runs."""
+        ...
+
+    @property
+    def killed(self) -> bool:
+        """Whether it was ended for using more than it may."""
+        ...
+
+    async def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for its end; TimeoutError if that takes longer."""
+        ...
+
+    async def terminate(self, grace_s: float = 3.0) -> int:
+        """End it and all that it started."""
+        ...
+
+    async def output_tail(self, limit: int = 4000) -> str:
+        """Its last words."""
+        ...
+
+
+class AppGround(Protocol):
+    """Where an app's server runs: its own network, its own files."""
+
+    @property
+    def connect(self) -> Connect:
+        """Opens connections to the app."""
+        ...
+
+    async def launch(
+        self, script: str, env: Mapping[str, str], log_path: Path | None
+    ) -> AppProcess:
+        """Start a script of the app's through bash, in `/app`."""
+        ...
+
+    async def listening_ports(self) -> tuple[int, ...]:
+        """Ports on which something listens, the database's too."""
+        ...
+
+    async def has_crlf(self, script: str) -> bool:
+        """Whether the script has CRLF line endings."""
+        ...
+
+
+class ZoneGround:
+    """The ground of the local stack: boxes in a zone."""
+
+    def __init__(self, zone: Zone, boxes: AppBoxes) -> None:
         self._zone = zone
         self._boxes = boxes
+
+    @property
+    def connect(self) -> Connect:
+        """Opens connections inside the zone."""
+        return self._zone.connect
+
+    async def launch(self, script: str, env: Mapping[str, str], log_path: Path | None) -> Box:
+        """Start a script in a box of its own."""
+        return await self._zone.spawn(
+            self._boxes.app("/usr/bin/bash", script, env=env, log_path=log_path)
+        )
+
+    async def listening_ports(self) -> tuple[int, ...]:
+        """Ports of the zone on which something listens."""
+        return await self._zone.listening_ports()
+
+    async def has_crlf(self, script: str) -> bool:
+        """Whether the script has CRLF line endings."""
+        spec = self._boxes.app("/usr/bin/grep", "-q", "-m1", "-U", "\r$", script)
+        return (await self._zone.run(spec, timeout_s=5)).return_code == 0
+
+
+class AppServer:
+    """Starts, watches and stops `start-server.sh` on its ground."""
+
+    def __init__(self, ground: AppGround, config: StackConfig, log_path: Path | None) -> None:
+        self._ground = ground
         self._config = config
         self._log_path = log_path
-        self._box: Box | None = None
+        self._box: AppProcess | None = None
         self.env: dict[str, str] = {}
         """What seeds added to the app's environment."""
 
@@ -52,8 +127,7 @@ class AppServer:
         Raises:
             AppStartFailed: it did not serve one in time.
         """
-        spec = self._boxes.app("/usr/bin/bash", START_SCRIPT, env=self.env, log_path=self._log_path)
-        self._box = box = await self._zone.spawn(spec)
+        self._box = box = await self._ground.launch(START_SCRIPT, self.env, self._log_path)
         exited = asyncio.create_task(box.wait())
         try:
             return await self._document(box, exited)
@@ -89,7 +163,7 @@ class AppServer:
             listening_ports=await self._ports(),
         )
 
-    async def _document(self, box: Box, exited: asyncio.Task[int]) -> Probe:
+    async def _document(self, box: AppProcess, exited: asyncio.Task[int]) -> Probe:
         config = self._config
         last = Probe(ready=False, detail="was never asked")
         pause = _FIRST_POLL_S
@@ -111,7 +185,7 @@ class AppServer:
         config = self._config
         look = asyncio.create_task(
             probe(
-                self._zone.connect,
+                self._ground.connect,
                 config.port,
                 timeout_s=config.probe_timeout_s,
                 max_redirects=config.max_redirects,
@@ -125,7 +199,7 @@ class AppServer:
             with contextlib.suppress(asyncio.CancelledError):
                 await look
 
-    async def _ended(self, box: Box, code: int) -> AppStartFailed:
+    async def _ended(self, box: AppProcess, code: int) -> AppStartFailed:
         text = f"{START_SCRIPT} ended with exit code {code} before the app served a document"
         if code == 0:
             text += "; it has to stay in the foreground"
@@ -133,7 +207,7 @@ class AppServer:
             text += "; it was killed for using more than it may"
         return await self._failure(box, text)
 
-    async def _silent(self, box: Box, last: Probe) -> AppStartFailed:
+    async def _silent(self, box: AppProcess, last: Probe) -> AppStartFailed:
         config = self._config
         text = (
             f"no document at http://localhost:{config.port}/ within {config.start_timeout_s:g} s:"
@@ -141,20 +215,16 @@ class AppServer:
         )
         return await self._failure(box, text)
 
-    async def _failure(self, box: Box, text: str) -> AppStartFailed:
+    async def _failure(self, box: AppProcess, text: str) -> AppStartFailed:
         ports = await self._ports()
         if box.returncode is None and self._config.port not in ports:
             others = ", ".join(map(str, ports))
             text += f"; it listens on port {others} instead" if ports else "; it listens nowhere"
-        if await self._has_crlf():
+        if await self._ground.has_crlf(START_SCRIPT):
             text += f"; {START_SCRIPT} has CRLF line endings, which bash takes as part of commands"
         await self.stop()
         tail = (await box.output_tail(TAIL_CHARS)).strip()
         return AppStartFailed(f"{text}. Last output: {tail or '(none)'}")
 
     async def _ports(self) -> tuple[int, ...]:
-        return tuple(p for p in await self._zone.listening_ports() if p != postgres.PORT)
-
-    async def _has_crlf(self) -> bool:
-        spec = self._boxes.app("/usr/bin/grep", "-q", "-m1", "-U", "\r$", START_SCRIPT)
-        return (await self._zone.run(spec, timeout_s=5)).return_code == 0
+        return tuple(p for p in await self._ground.listening_ports() if p != postgres.PORT)

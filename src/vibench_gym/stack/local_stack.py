@@ -22,7 +22,8 @@ from vibench_gym.core.errors import (
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.sandbox.zone import StateLimitReached, Zone
 from vibench_gym.stack import envfile
-from vibench_gym.stack.app_server import AppServer
+from vibench_gym.stack.app_model import app_model_route
+from vibench_gym.stack.app_server import AppServer, ZoneGround
 from vibench_gym.stack.base import Seed, StackUsage
 from vibench_gym.stack.postgres import Database, PostgresNotStarted
 
@@ -66,8 +67,9 @@ class LocalStack:
         self._timings: dict[str, float] = {}
         self._zone = self._new_zone(snapshot, "stack")
         self._database = Database(self._zone, boxes.toolchain.postgres, self._config.database)
-        self._server = AppServer(self._zone, boxes, self._config, log_path)
+        self._server = AppServer(ZoneGround(self._zone, boxes), self._config, log_path)
         self._launcher: Path | None = None
+        self._ways_out = contextlib.AsyncExitStack()
 
     @property
     def url(self) -> str:
@@ -95,6 +97,9 @@ class LocalStack:
         try:
             with self._timed("namespaces"):
                 await self._zone.__aenter__()
+                await self._ways_out.enter_async_context(
+                    app_model_route(self._zone, self._config.app_model)
+                )
             with self._timed("files"):
                 await self._ready_browser()
             with self._timed("database"):
@@ -105,7 +110,7 @@ class LocalStack:
                 with self._timed("files"):
                     await self._enter_seeded(self._seed)
         except BaseException:
-            await self._zone.close()
+            await self._close()
             raise
         return self
 
@@ -116,7 +121,13 @@ class LocalStack:
         traceback: TracebackType | None,
     ) -> None:
         """End everything in the zone and the zone itself."""
-        await self._zone.close()
+        await self._close()
+
+    async def _close(self) -> None:
+        try:
+            await self._zone.close()
+        finally:
+            await self._ways_out.aclose()
 
     async def exec(
         self, command: str, *, timeout_s: float, env: Mapping[str, str] | None = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from vibench_gym.core.config import ProcessLimits
     from vibench_gym.sandbox.zone import Box, Zone
+    from vibench_gym.stack.readiness import Connect
     from vibench_gym.stack.toolchain import PostgresBinaries
 
 PORT = 5432
@@ -31,7 +32,7 @@ START_TIMEOUT_S = 60.0
 INIT_TIMEOUT_S = 120.0
 _POLL_S = 0.01
 _PROTOCOL = 3 << 16
-_SETTINGS = {
+SETTINGS = {
     "listen_addresses": "127.0.0.1,::1",
     "port": str(PORT),
     "unix_socket_directories": "/tmp",  # noqa: S108 (the box's own)
@@ -90,7 +91,7 @@ class Database:
         Raises:
             PostgresNotStarted: it does not come up.
         """
-        settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         program = f"{self._binaries.box_bin}/postgres"
         spec = self._spec(program, "-D", "/data", *settings, log_path=log_path)
         self._box = box = await self._zone.spawn(spec)
@@ -133,18 +134,22 @@ class Database:
         )
 
     async def _takes_connections(self) -> bool:
-        """Whether the server asks for a password; while it starts it sends an error instead."""
-        words = f"user\0{USER}\0database\0{DATABASE}\0\0".encode()
-        startup = struct.pack("!II", 8 + len(words), _PROTOCOL) + words
-        try:
-            sock = await self._zone.connect(PORT, timeout_s=5)
-            reader, writer = await asyncio.open_connection(sock=sock)
-        except OSError:
-            return False
-        try:
-            writer.write(startup)
-            return await asyncio.wait_for(reader.read(1), 5) == b"R"
-        except (OSError, TimeoutError):
-            return False
-        finally:
-            writer.transport.abort()
+        return await takes_connections(self._zone.connect)
+
+
+async def takes_connections(connect: Connect) -> bool:
+    """Whether a server asks for a password; while it starts it sends an error instead."""
+    words = f"user\0{USER}\0database\0{DATABASE}\0\0".encode()
+    startup = struct.pack("!II", 8 + len(words), _PROTOCOL) + words
+    try:
+        sock = await connect(PORT, family="ipv4", timeout_s=5)
+        reader, writer = await asyncio.open_connection(sock=sock)
+    except OSError:
+        return False
+    try:
+        writer.write(startup)
+        return await asyncio.wait_for(reader.read(1), 5) == b"R"
+    except (OSError, TimeoutError):
+        return False
+    finally:
+        writer.transport.abort()

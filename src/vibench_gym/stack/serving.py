@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -47,7 +47,9 @@ async def serving(
         finally:
             writer.transport.abort()
 
-    if listener is not None:
+    if listener is not None and listener.family == socket.AF_UNIX:
+        server = await asyncio.start_unix_server(answer, sock=listener, limit=limit)
+    elif listener is not None:
         server = await asyncio.start_server(answer, sock=listener, limit=limit)
     else:
         server = await asyncio.start_server(answer, "127.0.0.1", 0, limit=limit)

@@ -18,6 +18,7 @@ from vibench_gym.core.errors import AppSetupFailed, DatabaseUnavailable, Sandbox
 from vibench_gym.sandbox.janitor import WorkFolder
 from vibench_gym.sandbox.zone import StateLimitReached, UidLease, Zone
 from vibench_gym.stack.app_box import SETUP_SCRIPT, START_SCRIPT, AppBoxes
+from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.base import SetupReport
 from vibench_gym.stack.mirror import MIRROR_PORT, Mirror
 from vibench_gym.stack.postgres import Database, PostgresNotStarted
@@ -69,7 +70,7 @@ class SetUp:
                 await database.start()
             except PostgresNotStarted as error:
                 raise DatabaseUnavailable(str(error)) from error
-            async with self._egress(zone):
+            async with self._egress(zone), app_model_route(zone, self._config.app_model):
                 report = await self._script(zone, log_path)
             await database.stop()
             work = await self._export(zone)

@@ -42,7 +42,7 @@ async def find_template(cache: Path, toolchain: Toolchain, config: StackConfig) 
     if entry.is_dir():
         return entry
     entry.parent.mkdir(parents=True, exist_ok=True)
-    async with _lock(entry.parent / f".{entry.name}.lock"):
+    async with lock(entry.parent / f".{entry.name}.lock"):
         if not entry.is_dir():
             making = entry.parent / f".making-{entry.name}"
             await asyncio.to_thread(shutil.rmtree, making, ignore_errors=True)
@@ -95,7 +95,8 @@ async def _make_venv(zone: Zone, toolchain: Toolchain, config: StackConfig) -> N
 
 
 @contextlib.asynccontextmanager
-async def _lock(path: Path) -> AsyncIterator[None]:
+async def lock(path: Path) -> AsyncIterator[None]:
+    """Hold an exclusive lock on a file, made when missing."""
     with path.open("a") as file:
         while True:
             try:

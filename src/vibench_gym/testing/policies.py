@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FILES_PER_TURN = 8
 MATCH_CHARS = 400
-LOOK = "cat prd.txt; ls -la . assets 2>/dev/null"
+LOOK = "cat prd.txt feature-prd.txt; ls -la . assets 2>/dev/null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,9 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """Reads the PRD, finds which known task it is of, and writes that task's reference app.
+    """Reads the PRDs, finds which known task they are of, and writes that task's reference app.
 
+    Of a feature it writes what is to be changed, and leaves the rest of the starting tree as it is.
     With `mutants` (by task), an app that has a fault; a task without one there gets its first.
     """
 
@@ -113,7 +114,8 @@ class Build:
         task = recognise(said.results[0], self.root)
         if task is None:
             return Turn("I do not know this specification.")
-        batches = _batches(app_files(task, self._mutant(task), self.root))
+        files = app_files(task, self._mutant(task), self.root)
+        batches = _batches([file for file in files if file not in base_files(task, self.root)])
         number = said.turns - 1
         if number < len(batches):
             return Turn(f"I write part {number + 1}.", batches[number])
@@ -180,6 +182,16 @@ def app_files(task: Task, mutant: str | None, root: Path | None) -> tuple[tuple[
             apply_mutant(task, found, tree)
         paths = sorted(path for path in tree.rglob("*") if path.is_file())
         return tuple((path.relative_to(tree).as_posix(), path.read_bytes()) for path in paths)
+
+
+@cache
+def base_files(task: Task, root: Path | None) -> frozenset[tuple[str, bytes]]:
+    """The files of the reference app that a feature is built on top of; none of an MVP's."""
+    del root  # as above
+    if task.base is None:
+        return frozenset()
+    paths = (path for path in task.base.rglob("*") if path.is_file())
+    return frozenset((path.relative_to(task.base).as_posix(), path.read_bytes()) for path in paths)
 
 
 def _batches(files: Sequence[tuple[str, bytes]]) -> list[tuple[Call, ...]]:

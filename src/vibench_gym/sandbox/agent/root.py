@@ -34,7 +34,7 @@ USERS = {
 }
 """Inside a box: uid (and gid), name, home."""
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-_ETC_OF_HOST = (
+ETC_OF_HOST = (
     "alternatives", "ca-certificates", "chromium.d", "crypto-policies", "fonts", "ld.so.cache",
     "ld.so.conf", "ld.so.conf.d", "mime.types", "os-release", "pki", "protocols", "services",
     "ssl",
@@ -53,6 +53,23 @@ def folder_path(name: str) -> str:
     if name in SCRATCH_FOLDERS:
         return f"{STATE}/scratch/{name}"
     raise KeyError(f"no state folder {name!r}")
+
+
+def etc_texts() -> dict[str, str]:
+    """The files of a box's /etc that say who there is and what names mean."""
+    people = [(0, "root", "/"), *USERS.values(), (65534, "nobody", "/")]
+    shell = {"root": "/usr/sbin/nologin", "nobody": "/usr/sbin/nologin"}
+    return {
+        "passwd": "".join(
+            f"{name}:x:{uid}:{uid}:{name}:{home}:{shell.get(name, '/bin/bash')}\n"
+            for uid, name, home in people
+        ),
+        "group": "".join(f"{name}:x:{uid}:\n" for uid, name, _ in people),
+        "hosts": "127.0.0.1 localhost postgres\n::1 localhost ip6-localhost ip6-loopback\n",
+        "resolv.conf": "",
+        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nservices: files\n"
+        "protocols: files\n",
+    }
 
 
 class ZoneRoot:
@@ -119,24 +136,11 @@ class ZoneRoot:
     def _etc(self, root: str) -> None:
         os.makedirs(f"{root}/etc", 0o755)
         os.makedirs(f"{root}/etc-host", 0o755)
-        for name in _ETC_OF_HOST:
+        for name in ETC_OF_HOST:
             source = os.path.realpath(f"/etc/{name}")
             if os.path.exists(source):
                 mounts.bind(source, f"{root}/etc-host/{name}")
-        people = [(0, "root", "/"), *USERS.values(), (65534, "nobody", "/")]
-        shell = {"root": "/usr/sbin/nologin", "nobody": "/usr/sbin/nologin"}
-        texts = {
-            "passwd": "".join(
-                f"{name}:x:{uid}:{uid}:{name}:{home}:{shell.get(name, '/bin/bash')}\n"
-                for uid, name, home in people
-            ),
-            "group": "".join(f"{name}:x:{uid}:\n" for uid, name, _ in people),
-            "hosts": "127.0.0.1 localhost postgres\n::1 localhost ip6-localhost ip6-loopback\n",
-            "resolv.conf": "",
-            "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nservices: files\n"
-            "protocols: files\n",
-        }
-        for name, text in texts.items():
+        for name, text in etc_texts().items():
             with open(f"{root}/etc/{name}", "w") as file:
                 file.write(text)
 

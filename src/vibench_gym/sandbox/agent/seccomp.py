@@ -47,6 +47,11 @@ _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 
 
+def refused_names() -> tuple[str, ...]:
+    """The refused system calls, for filters in other forms."""
+    return tuple(sorted(_REFUSED))
+
+
 def box_filter(machine: str = os.uname().machine) -> bytes | None:
     """The filter for a machine; None where its system calls are not known to us."""
     known = _MACHINES.get(machine)

@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Grades a rollout with ViBench's own graders; records and scores as the grader of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vibench_gym.core.errors import GraderFault, SubmissionFault
+from vibench_gym.core.status import PlanStatus
+from vibench_gym.grading.artifact import Unpacked, unpacked
+from vibench_gym.grading.bench import settle
+from vibench_gym.grading.events import Stopwatch
+from vibench_gym.grading.hygiene import clip
+from vibench_gym.grading.plan_run import failed_record, finished_record, reset_plan, store_plan
+from vibench_gym.grading.rollout import RolloutBook
+from vibench_gym.grading.vibench.plan import PlanBench, VibenchPlan
+from vibench_gym.grading.vibench.staging import stage_app
+from vibench_gym.sandbox.janitor import WorkFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from vibench_gym.core.config import ArchiveBudget, VibenchConfig
+    from vibench_gym.core.errors import VibenchGymError
+    from vibench_gym.core.plan import TestPlan
+    from vibench_gym.core.records import PlanRecord, RolloutRecord
+    from vibench_gym.core.rundir import RolloutDir
+    from vibench_gym.core.task import Task
+    from vibench_gym.grading.vibench.checkout import Checkout, DockerHost
+    from vibench_gym.grading.vibench.environment import GraderEnvironment
+    from vibench_gym.stack.base import StackBuilder
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class VibenchGrader:
+    """Grades artifacts; plans of all its rollouts share one limiter, entered once per plan."""
+
+    checkout: Checkout
+    host: DockerHost
+    environment: GraderEnvironment
+    config: VibenchConfig
+    archive: ArchiveBudget
+    limiter: AbstractAsyncContextManager[object]
+    control: StackBuilder | None = None
+    """Stands an app up by itself when the scripts fail; without it their failures all mask."""
+    app_key: Callable[[Task], str | None] = lambda _task: None
+    """The key of a model for the app itself, where a task needs one."""
+
+    async def grade(
+        self, task: Task, archive: Path, *, rollout: RolloutDir, label: str
+    ) -> RolloutRecord:
+        """Grade every plan that was not measured in this folder before, for the same artifact.
+
+        Raises:
+            OperatorFault: the operator has to act.
+        """
+        return await _Rollout(self, task, rollout, label).run(archive)
+
+
+@dataclass(slots=True)
+class _Rollout:
+    """One call of `grade`."""
+
+    grader: VibenchGrader
+    task: Task
+    directory: RolloutDir
+    label: str
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    async def run(self, app: Path) -> RolloutRecord:
+        before = self.directory.read_rollout()
+        book = RolloutBook(self.task, self.directory, self.label, "vibench")
+        await asyncio.to_thread(book.begin)
+        try:
+            records = await self._records(app, book, before)
+        except GraderFault as fault:
+            records = self._all_failed(PlanStatus.GRADER_FAILED, fault, self.task.plans)
+        return await asyncio.to_thread(book.finish, records, self.watch)
+
+    async def _records(
+        self, app: Path, book: RolloutBook, before: RolloutRecord | None
+    ) -> dict[str, PlanRecord]:
+        async with unpacked(app, self.grader.archive) as found:
+            book.artifact(found)
+            if found.rejected is not None:
+                return self._all_failed(PlanStatus.SETUP_FAILED, found.rejected, self.task.plans)
+            records = self._kept(found, before)
+            left = [plan for plan in self.task.plans if plan.id not in records]
+            if left:
+                with self.watch.phase("plans"):
+                    records |= await self._graded(found, left)
+            return records
+
+    async def _graded(self, found: Unpacked, plans: list[TestPlan]) -> dict[str, PlanRecord]:
+        grader = self.grader
+        work = await asyncio.to_thread(WorkFolder, "vibench-app")
+        # The control has no model to give: an app that wants one would fail it for our reason.
+        stacks = None if self.task.needs_app_model else grader.control
+        control = StackControl(stacks, found.app_dir)
+        try:
+            staged = work.path / "app"
+            dropped = await asyncio.to_thread(stage_app, found.app_dir, staged, grader.archive)
+            dropped = (*found.dropped, *dropped)
+            bench = PlanBench(
+                checkout=grader.checkout,
+                host=grader.host,
+                environment=grader.environment.for_app(grader.app_key(self.task)),
+                config=grader.config,
+                archive=grader.archive,
+                app=staged,
+                test_assets=self.task.test_assets,
+                control=control,
+            )
+            async with asyncio.TaskGroup() as group:
+                tasks = {
+                    plan.id: group.create_task(self._one(bench, plan, dropped)) for plan in plans
+                }
+            return {plan_id: task.result() for plan_id, task in tasks.items()}
+        except SubmissionFault as fault:
+            return self._all_failed(PlanStatus.SETUP_FAILED, fault, plans)
+        finally:
+            await settle(asyncio.to_thread(work.remove), lambda _message: None)
+
+    async def _one(self, bench: PlanBench, plan: TestPlan, dropped: tuple[str, ...]) -> PlanRecord:
+        directory = self.directory.plan(plan.id)
+        queued = time.monotonic()
+        async with self.grader.limiter:
+            await asyncio.to_thread(reset_plan, directory, plan)
+            run = VibenchPlan(bench, plan, directory)
+            if dropped:
+                run.flags.add(clip(f"left out of the app: {', '.join(dropped)}", 200))
+            try:
+                record = await run.run(queue_s=time.monotonic() - queued)
+            except Exception as defect:  # noqa: BLE001 - a defect costs a plan, not the run
+                # Not `exception`: what is logged has to be cleaned first.
+                where = bench.environment.clean(traceback.format_exc(limit=-5))
+                _logger.error("plan %s: a defect of the grader: %s", plan.id, where)  # noqa: TRY400
+                kind = type(defect).__name__
+                fault = GraderFault(f"a defect of the grader: {kind}")
+                record = failed_record(plan, PlanStatus.GRADER_FAILED, fault)
+            await asyncio.to_thread(store_plan, directory, plan, record)
+            return record
+
+    def _kept(self, found: Unpacked, before: RolloutRecord | None) -> dict[str, PlanRecord]:
+        if before is None or found.sha256 is None or before.artifact_sha256 != found.sha256:
+            return {}
+        kept = {}
+        for plan in self.task.plans:
+            if (record := finished_record(self.directory.plan(plan.id), plan)) is not None:
+                kept[plan.id] = record
+        return kept
+
+    def _all_failed(
+        self, status: PlanStatus, error: VibenchGymError, plans: Iterable[TestPlan]
+    ) -> dict[str, PlanRecord]:
+        records = {}
+        for plan in plans:
+            records[plan.id] = failed_record(plan, status, error)
+            store_plan(self.directory.plan(plan.id), plan, records[plan.id])
+        return records
+
+
+class StackControl:
+    """The control experiment: the app on a stack of ours, at most once per artifact."""
+
+    def __init__(self, stacks: StackBuilder | None, app: Path) -> None:
+        self._stacks = stacks
+        self._app = app
+        self._lock = asyncio.Lock()
+        self._asked = False
+        self._found: SubmissionFault | None = None
+
+    async def check(self) -> None:
+        """Set the app up and start it.
+
+        A control that cannot be carried out says nothing about the app.
+
+        Raises:
+            AppSetupFailed: it does not stand up.
+            AppStartFailed: it does not stand up.
+        """
+        async with self._lock:
+            if not self._asked and self._stacks is not None:
+                try:
+                    await self._ask(self._stacks)
+                except SubmissionFault as fault:
+                    self._found = fault
+                except GraderFault as fault:
+                    _logger.warning("no control of the app: %s", fault)
+                self._asked = True
+        if self._found is not None:
+            raise self._found
+
+    async def _ask(self, stacks: StackBuilder) -> None:
+        prepared = await stacks.prepare(self._app)
+        try:
+            async with prepared.stack():
+                pass
+        finally:
+            await settle(prepared.close(), lambda _message: None)

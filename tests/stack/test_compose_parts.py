@@ -1,0 +1,244 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The compose stack's parts that need no engine; the stack itself is tested in tests/docker."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import io
+import json
+import socket
+import sys
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from vibench_gym.cli.stacks import stack_config
+from vibench_gym.core.config import ComposeConfig, StackConfig
+from vibench_gym.core.errors import ConfigError, PrerequisiteMissing, SandboxUnavailable
+from vibench_gym.sandbox import docker_leftovers
+from vibench_gym.sandbox.zone import StateLimitReached
+from vibench_gym.stack import compose_door, compose_file, compose_files, compose_relay
+from vibench_gym.stack.builders import stack_builder
+from vibench_gym.stack.compose import ComposeStackBuilder
+from vibench_gym.stack.compose_checks import compose_checks
+from vibench_gym.stack.compose_engine import find_engine
+from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.stack.serving import serving
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+@pytest.fixture
+async def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Path]:
+    """A relay on this host's own loopback, with one port that leads outward."""
+    port = free_port()
+    state = tmp_path / "state" / "app"
+    state.mkdir(parents=True)
+    folder = tmp_path / ("a-long-name-" * 12)
+    folder.mkdir()
+    (folder / "port").write_text(str(port))
+    monkeypatch.setattr(compose_relay, "STATE", str(state.parent))
+    monkeypatch.setattr(sys, "argv", ["relay", str(port)])
+    monkeypatch.chdir(folder)  # a test's folder may be too long for the relay's own addresses
+    monkeypatch.setattr(compose_relay, "FOLDER", ".")
+    relaying = asyncio.create_task(compose_relay.main())
+    while not (folder / compose_relay.SOCKET).exists():  # noqa: ASYNC110 (made by another task)
+        await asyncio.sleep(0.01)
+    yield folder
+    relaying.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await relaying
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        port: int = sock.getsockname()[1]
+        return port
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+
+
+async def test_the_door_leads_to_a_port_and_back(door: Path) -> None:
+    async with serving(echo) as server:
+        port = server.sockets[0].getsockname()[1]
+        sock = await compose_door.connect(door, port, family="ipv4", timeout_s=10)
+        reader, writer = await asyncio.open_connection(sock=sock)
+        sent = b"x" * 300_000
+        writer.write(sent)
+        writer.write_eof()
+        assert await reader.read(-1) == sent
+        writer.close()
+        ports, used = await compose_door.state(door)
+        assert port in ports
+        assert used > 0
+
+
+async def test_a_closed_port_is_an_error_of_that_number(door: Path) -> None:
+    with pytest.raises(ConnectionRefusedError) as caught:
+        await compose_door.connect(door, free_port(), family="ipv4", timeout_s=10)
+    assert caught.value.errno == errno.ECONNREFUSED
+
+
+async def test_connections_to_an_outward_port_arrive_here(door: Path) -> None:
+    port = int((door / "port").read_text())
+    async with serving(echo, compose_door.listener(door, port)):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"hello")
+        assert await reader.readexactly(5) == b"hello"
+        writer.close()
+
+
+async def test_nobody_behind_an_outward_port_ends_the_connection(door: Path) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int((door / "port").read_text()))
+    with contextlib.suppress(ConnectionResetError):
+        assert await reader.read() == b""
+    writer.close()
+
+
+async def test_a_relay_that_is_gone_is_ours(tmp_path: Path) -> None:
+    with pytest.raises(SandboxUnavailable):
+        await compose_door.connect(tmp_path, 1, family="ipv6", timeout_s=5)
+    with pytest.raises(SandboxUnavailable):
+        await compose_door.state(tmp_path)
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b"connect 5 1\n", b"connect\n", b"connect 4 x\n"])
+async def test_the_relay_does_as_it_is_told_or_nothing(door: Path, line: bytes) -> None:
+    reader, writer = await asyncio.open_unix_connection(f"./{compose_relay.SOCKET}")
+    writer.write(line)
+    assert await reader.read() == b""
+    writer.close()
+    assert (await compose_door.state(door))[1] >= 0
+
+
+def test_every_container_is_tight_and_reachable_by_nobody() -> None:
+    config = StackConfig(kind="compose")
+    work = compose_file.make_work_folder(
+        "name", config, snapshot=None, artifact=None, outward=(3141,)
+    )
+    try:
+        file = yaml.safe_load((work.path / compose_file.FILE).read_text())
+        rules = json.loads((work.path / "browser.json").read_text())["syscalls"]
+    finally:
+        work.remove()
+    services = file["services"]
+    assert set(services) == {"net", "app", "shell", "database", "browser"}
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"]
+        assert "no-new-privileges:true" in service["security_opt"]
+        assert service["read_only"]
+        assert "ports" not in service
+        assert "privileged" not in service
+        assert service["pids_limit"] > 0
+        assert int(service["mem_limit"]) > 0
+        assert service["labels"] == {"io.vibench-gym.stack": "name"}
+        assert service["network_mode"] == ("none" if name == "net" else "service:net")
+        assert ("cap_add" in service) == (name == "net")
+        # The relay's folder is the trusted container's alone.
+        assert (str(work.path) in str(service.get("volumes"))) == (name == "net")
+    assert services["net"]["command"] == ["3141"]
+    assert "networks" not in file
+    assert all("size=" in volume["driver_opts"]["o"] for volume in file["volumes"].values())
+    assert "mount" in rules[0]["names"]
+    assert "unshare" not in rules[0]["names"]
+
+
+def test_image_names_that_break_out_of_the_file_are_refused() -> None:
+    evil = ComposeConfig(app_image='x"\n  privileged: true')
+    with pytest.raises(SandboxUnavailable, match="cannot stand"):
+        compose_file.make_work_folder(
+            "name", StackConfig(compose=evil), snapshot=None, artifact=None, outward=()
+        )
+
+
+def test_only_regular_files_of_a_seed_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "seed.tar"
+    with tarfile.open(path, "w") as archive:
+        for name in ("./good", "../up", "/rooted"):
+            member = tarfile.TarInfo(name)
+            member.size = 3
+            archive.addfile(member, io.BytesIO(b"abc"))
+        for name, kind in (("link", tarfile.SYMTYPE), ("pipe", tarfile.FIFOTYPE)):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "/etc/passwd"
+            archive.addfile(member)
+    assert compose_files._unpacked(path, 10, 100) == {"good": b"abc"}
+    with pytest.raises(StateLimitReached):
+        compose_files._unpacked(path, 10, 2)
+    path.write_bytes(b"no archive at all" * 100)
+    with pytest.raises(SandboxUnavailable):
+        compose_files._unpacked(path, 10, 100)
+
+
+async def test_an_engine_elsewhere_is_refused(fake_docker: Path) -> None:
+    del fake_docker
+    with pytest.raises(PrerequisiteMissing, match="not on this host"):
+        await find_engine(ComposeConfig(docker_host="tcp://10.0.0.1:2375"))
+
+
+async def test_an_engine_that_does_not_answer_is_told_with_its_words(fake_docker: Path) -> None:
+    del fake_docker
+    with pytest.raises(PrerequisiteMissing, match="no such engine"):
+        await find_engine(ComposeConfig(docker_host="unix:///nowhere.sock"))
+
+
+async def test_a_host_without_docker_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(PrerequisiteMissing, match="docker command is not installed"):
+        await find_engine(ComposeConfig())
+    checks = compose_checks(StackConfig())
+    assert (checks[0].name, checks[0].ok) == ("Docker engine", False)
+    assert "docker.io" in checks[0].fix
+
+
+@pytest.fixture
+def fake_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A docker command that knows compose, and lists what is in a file until it is removed."""
+    left = tmp_path / "left"
+    program = tmp_path / "docker"
+    program.write_text(
+        f"""#!/bin/sh
+case "$1 $2" in
+  "compose version") exit 0 ;;
+  "info "*) echo no such engine >&2; exit 1 ;;
+  "ps "*) cat {left} ;;
+  "rm "*) : > {left} ;;
+esac
+"""
+    )
+    program.chmod(0o755)
+    left.write_text("one\ntwo\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return left
+
+
+def test_leftovers_are_swept_until_nothing_appears(fake_docker: Path) -> None:
+    docker = (str(fake_docker.with_name("docker")),)
+    assert docker_leftovers.remove(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
+    assert fake_docker.read_text() == ""
+    fake_docker.write_text("late\n")
+    told = docker_leftovers.entry(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
+    assert docker_leftovers.remove_for_sure(told, quiet_s=0.1)
+    assert fake_docker.read_text() == ""
+    assert not docker_leftovers.sweep(("/nonexistent",), {}, "a=b")
+
+
+def test_the_stack_is_the_one_that_was_asked_for() -> None:
+    assert isinstance(stack_builder(stack_config("local")), LocalStackBuilder)
+    chosen = stack_config("compose", "mine/image")
+    assert chosen.compose.app_image == "mine/image"
+    assert isinstance(stack_builder(chosen), ComposeStackBuilder)
+    for kind, image, said in (("podman", None, "one of local"), ("local", "x", "--image is for")):
+        with pytest.raises(ConfigError, match=said):
+            stack_config(kind, image)
