@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-.PHONY: setup demo test fmt lint type imports bench schema lock ci
+.PHONY: setup demo test redteam teeth faults kills mutation fmt lint type imports bench schema lock ci
 BIN := .venv/bin
 JOBS ?= 4
 CODE := src tests scripts resources_servers responses_api_agents
@@ -14,6 +14,25 @@ demo: setup
 test: setup
 	$(BIN)/pytest -n $(JOBS) --dist worksteal --cov --cov-report=term:skip-covered --durations=15
 	@$(BIN)/coverage report --include='*/vibench_gym/core/*' --fail-under=100 > .coverage-core.txt || { cat .coverage-core.txt; exit 1; }
+
+redteam: setup
+	$(BIN)/pytest tests/redteam -n $(JOBS) --dist worksteal
+
+# Every defence removed in turn, from a copy of the source; K=name for one of them.
+teeth: setup
+	$(BIN)/pytest tests/redteam/test_teeth.py --teeth -n $(JOBS) --dist worksteal $(if $(K),-k $(K))
+
+faults: setup
+	$(BIN)/pytest tests/faults -n $(JOBS) --dist worksteal -q
+
+# 200 random kills take about an hour on two idle cores; `make test` has 20 of them.
+kills: setup
+	$(BIN)/pytest tests/kills --kills $(or $(KILLS),200) -n $(or $(KILL_JOBS),2) --dist worksteal
+
+# An hour and more; what survives has to be argued in docs/mutation.md.
+mutation: setup
+	$(BIN)/mutmut run --max-children $(or $(MUTATION_JOBS),2)
+	$(BIN)/mutmut results
 
 fmt: setup
 	$(BIN)/ruff format $(CODE)

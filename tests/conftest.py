@@ -14,6 +14,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,29 @@ settings.load_profile("untimed")
 
 REPO = Path(__file__).resolve().parent.parent
 ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What tests, and the programs they start, make in the temporary folder goes with the run.
+
+    Even if it is killed: the folder is on the janitor's list. pytest's own `tmp_path`s stay, as
+    ever, for the last runs.
+    """
+    if hasattr(config, "workerinput"):
+        return  # a worker of xdist has its controller's folder
+    from vibench_gym.sandbox.janitor import WorkFolder  # noqa: PLC0415 (coverage is on by now)
+
+    before = tempfile.gettempdir()
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", before)
+    folder = WorkFolder("t")  # a short name: sockets are made below it
+    folder.path.chmod(0o1777)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder.path)
+
+    def put_back() -> None:
+        os.environ["TMPDIR"] = tempfile.tempdir = before
+        folder.remove()
+
+    config.add_cleanup(put_back)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
