@@ -31,6 +31,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-live", action="store_true", help="run tests that call a real model")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Which tests one worker runs in a row (`--dist loadgroup`), and that long rows start first.
+
+    Whole runs through `gym env start` would starve each other's start; a file of browser tests
+    shares one browser.
+    """
+    for item in items:
+        folder = item.path.relative_to(REPO).parts[1]
+        if folder == "gym" and item.path.name.startswith("test_e2e"):
+            item.add_marker(pytest.mark.xdist_group("gym"))
+        elif folder == "browser":
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    items.sort(key=lambda item: not item.path.name.startswith(("test_e2e", "test_reference")))
+
+
 @functools.cache
 def _missing(marker: str) -> str | None:
     """What a marker's tests lack on this machine, or None."""
