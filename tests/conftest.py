@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.relative_to(REPO).parts[1]
         if folder == "gym" and item.path.name.startswith("test_e2e"):
             item.add_marker(pytest.mark.xdist_group("gym"))
-        elif item.path.name.startswith("test_compose_"):
+        elif folder == "docker" and item.path.name.startswith("test_compose_"):
             item.add_marker(pytest.mark.xdist_group("compose"))
         elif folder == "browser":
             item.add_marker(pytest.mark.xdist_group(item.path.name))
