@@ -25,6 +25,8 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 REPO = Path(__file__).resolve().parent.parent
+LONG = ("test_e2e", "test_compose_", "test_reference")
+"""Files of tests that take the longest."""
 ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
 
 
@@ -53,6 +55,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-live", action="store_true", help="run tests that call a real model")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Which tests one worker runs in a row (`--dist loadgroup`), and that long rows start first.
+
+    Whole runs through `gym env start` would starve each other's start; a file of browser tests
+    shares one browser, and those of the compose stack an app that stands.
+    """
+    for item in items:
+        folder = item.path.relative_to(REPO).parts[1]
+        if folder == "gym" and item.path.name.startswith("test_e2e"):
+            item.add_marker(pytest.mark.xdist_group("gym"))
+        elif folder == "docker" and item.path.name.startswith("test_compose_"):
+            item.add_marker(pytest.mark.xdist_group("compose"))
+        elif folder == "browser":
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    items.sort(key=lambda item: not item.path.name.startswith(LONG))
 
 
 @functools.cache

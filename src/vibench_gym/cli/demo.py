@@ -28,7 +28,7 @@ from vibench_gym.report.html import write_report
 from vibench_gym.sandbox.janitor import WorkFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping
+    from collections.abc import Coroutine, Mapping
 
     from vibench_gym.cli.console import Progress
     from vibench_gym.core.rundir import RolloutDir
@@ -55,9 +55,17 @@ async def run_demo(out: Path | None, progress: Progress) -> GradeOut:
             "make setup, or pip install 'vibench-gym[gym]'; `vibench-gym demo --grade-only` "
             "shows the grader alone",
         )
+    root = run_dir(out).root
+    # The graders alone fill the time in which servers start and harnesses build.
+    rollouts, graded = await _together(
+        _whole_rollouts(root, progress), _grade_all(RunDir(root), progress)
+    )
+    return GradeOut(rollouts=(*rollouts, *graded), report=await _report(root))
+
+
+async def _whole_rollouts(root: Path, progress: Progress) -> tuple[RolloutOut, ...]:
     from vibench_gym.gym.demo import run_rollouts  # noqa: PLC0415 (needs nemo-gym)
 
-    root = run_dir(out).root
     run, rollouts = await run_rollouts(root / "gym", DEMO_TASK, progress.done)
     found = {directory.path: directory for directory in run.rollouts()}
     results = []
@@ -67,8 +75,7 @@ async def run_demo(out: Path | None, progress: Progress) -> GradeOut:
         if directory is not None:
             directory = await asyncio.to_thread(_kept, directory, RunDir(root), one.label)
         results.append(_rollout(one.label, one.row, directory))
-    graded = await run_grade_demo(root, progress)
-    return GradeOut(rollouts=(*results, *graded.rollouts), report=graded.report)
+    return tuple(results)
 
 
 def _kept(directory: RolloutDir, run: RunDir, label: str) -> RolloutDir:
@@ -105,27 +112,36 @@ async def run_grade_demo(out: Path | None, progress: Progress) -> GradeOut:
     Raises:
         OperatorFault: the bundled task is missing, or this machine lacks something.
     """
-    task = load_task(bundled_tasks_dir() / DEMO_TASK)
     run = run_dir(out)
+    return GradeOut(rollouts=await _grade_all(run, progress), report=await _report(run.root))
+
+
+async def _grade_all(run: RunDir, progress: Progress) -> tuple[RolloutOut, ...]:
+    task = load_task(bundled_tasks_dir() / DEMO_TASK)
     work = WorkFolder("demo")
     try:
         apps = demo_apps(task, work.path)
         async with ReplayModels(task) as models:
             grader = make_grader(models, StackConfig(), GraderConfig(concurrency=CONCURRENCY))
-            rollouts = await _all(
-                grade_one(grader, task=task, app=app, run=run, label=label, progress=progress)
-                for label, app in apps.items()
+            return await _together(
+                *(
+                    grade_one(grader, task=task, app=app, run=run, label=label, progress=progress)
+                    for label, app in apps.items()
+                )
             )
     finally:
         await asyncio.to_thread(work.remove)
-    return GradeOut(rollouts=rollouts, report=str(write_report(run.root).resolve()))
 
 
-async def _all(gradings: Iterable[Coroutine[None, None, RolloutOut]]) -> tuple[RolloutOut, ...]:
+async def _report(root: Path) -> str:
+    return str((await asyncio.to_thread(write_report, root)).resolve())
+
+
+async def _together[T](*work: Coroutine[None, None, T]) -> tuple[T, ...]:
     """Run together; the first fault ends the others and is raised as itself, not in a group."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(grading) for grading in gradings]
+            tasks = [group.create_task(one) for one in work]
     except* OperatorFault as faults:
         raise faults.exceptions[0] from None
     return tuple(task.result() for task in tasks)
