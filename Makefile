@@ -32,7 +32,7 @@ teeth: setup
 faults: setup
 	$(BIN)/pytest tests/faults -n $(JOBS) --dist worksteal -q
 
-# 200 random kills take about an hour on two idle cores; `make test` has 20 of them.
+# 200 random kills take about an hour on two idle cores; `make test` has 8 of them.
 kills: setup
 	$(BIN)/pytest tests/kills --kills $(or $(KILLS),200) -n $(or $(KILL_JOBS),2) --dist worksteal
 

@@ -25,7 +25,7 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 REPO = Path(__file__).resolve().parent.parent
-LONG = ("test_e2e", "test_compose_", "test_reference")
+LONG = ("test_e2e", "test_compose_", "test_kills", "test_reference")
 """Files of tests that take the longest."""
 ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
-USUAL = 20
+USUAL = 8
 PROPERTY = "kill"
 
 

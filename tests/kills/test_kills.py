@@ -47,7 +47,7 @@ TASK = "pantry"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    kills: int = metafunc.config.getoption("--kills", 20)
+    kills: int = metafunc.config.getoption("--kills", 8)
     rollouts = kills // ROLLOUTS_PER_KILL
     if "campaign" in metafunc.fixturenames:
         metafunc.parametrize("campaign", range(-(-(kills - rollouts) // PER_CAMPAIGN)))
