@@ -12,7 +12,7 @@ demo: setup
 	@$(BIN)/vibench-gym demo
 
 test: setup
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder --durations=15
+	$(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder --durations=15
 
 # What decides about scores has no line or branch that its own tests do not reach.
 core-coverage: setup
@@ -20,7 +20,7 @@ core-coverage: setup
 
 # All of the tests, measured in every process; measuring makes them about a third slower.
 coverage: setup
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder --cov --cov-report=term:skip-covered
+	$(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 fmt: setup
 	$(BIN)/ruff format $(CODE)
