@@ -12,7 +12,7 @@ demo: setup
 	@$(BIN)/vibench-gym demo
 
 test: setup
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder --durations=15
+	$(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder --durations=15
 
 # What decides about scores has no line or branch that its own tests do not reach.
 core-coverage: setup
@@ -20,21 +20,21 @@ core-coverage: setup
 
 # All of the tests, measured in every process; measuring makes them about a third slower.
 coverage: setup
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder --cov --cov-report=term:skip-covered
+	$(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 redteam: setup
-	$(BIN)/pytest tests/redteam -n $(JOBS) --dist worksteal
+	$(BIN)/pytest tests/redteam -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
 # Every defence removed in turn, from a copy of the source; K=name for one of them.
 teeth: setup
-	$(BIN)/pytest tests/redteam/test_teeth.py --teeth -n $(JOBS) --dist worksteal $(if $(K),-k $(K))
+	$(BIN)/pytest tests/redteam/test_teeth.py --teeth -n $(JOBS) --dist loadscope --no-loadscope-reorder $(if $(K),-k $(K))
 
 faults: setup
-	$(BIN)/pytest tests/faults -n $(JOBS) --dist worksteal -q
+	$(BIN)/pytest tests/faults -n $(JOBS) --dist loadscope --no-loadscope-reorder -q
 
 # 200 random kills take about an hour on two idle cores; `make test` has 8 of them.
 kills: setup
-	$(BIN)/pytest tests/kills --kills $(or $(KILLS),200) -n $(or $(KILL_JOBS),2) --dist worksteal
+	$(BIN)/pytest tests/kills --kills $(or $(KILLS),200) -n $(or $(KILL_JOBS),2) --dist loadscope --no-loadscope-reorder
 
 # An hour and more; what survives has to be argued in docs/mutation.md.
 mutation: setup

@@ -16,16 +16,18 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 # No test measures time: the machine may be busy with others.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 REPO = Path(__file__).resolve().parent.parent
-LONG = ("test_e2e", "test_compose_", "test_kills", "test_reference")
+LONG = ("test_e2e", "test_compose_stack", "test_compose_grading", "test_kills", "test_reference")
 """Files of tests that take the longest."""
 ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
 
@@ -58,20 +60,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which tests one worker runs in a row (`--dist loadgroup`), and that long rows start first.
+    """What takes longest starts first."""
+    items.sort(key=lambda item: not item.path.name.startswith(LONG))
+
+
+class InRows(LoadScopeScheduling):
+    """Which tests one worker runs in a row (`--dist loadscope`).
 
     Whole runs through `gym env start` would starve each other's start; a file of browser tests
-    shares one browser, and those of the compose stack an app that stands.
+    shares one browser, and those of the compose stack share an app that stands.
     """
-    for item in items:
-        folder = item.path.relative_to(REPO).parts[1]
-        if folder == "gym" and item.path.name.startswith("test_e2e"):
-            item.add_marker(pytest.mark.xdist_group("gym"))
-        elif folder == "docker" and item.path.name.startswith("test_compose_"):
-            item.add_marker(pytest.mark.xdist_group("compose"))
-        elif folder == "browser":
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
-    items.sort(key=lambda item: not item.path.name.startswith(LONG))
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = Path(nodeid.partition("::")[0])
+        if path.parts[1] == "gym" and path.name.startswith("test_e2e"):
+            return "gym"
+        if path.parts[1] == "docker" and path.name.startswith("test_compose_"):
+            return "compose"
+        return str(path) if path.parts[1] == "browser" or path.name == "test_pages.py" else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> InRows | None:
+    return InRows(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 @functools.cache

@@ -42,7 +42,7 @@ def roots(servers: GymServers) -> list[int]:
 
 @pytest.mark.timeout(600)
 async def test_every_bad_end_has_a_row_that_says_so(tmp_path: Path) -> None:
-    agent = {"sandbox_timeout": 60, "model_patience_s": 5}
+    agent = {"sandbox_timeout": 90, "model_patience_s": 5}
     async with (
         policy_endpoint(tmp_path / "policy.log") as url,
         GymServers(tmp_path, url, resources=REPLAY, agent=agent) as servers,
