@@ -78,3 +78,6 @@ def test_the_table() -> None:
     result = CliRunner().invoke(app, ["stand-up", str(APPS / "good" / "plain")])
     assert result.exit_code == 0, result.output
     assert "1 of 1 stand" in result.stdout
+    header, row, *_ = result.stdout.splitlines()
+    assert header.split()[-3:] == ["+browser", "first", "page"]
+    assert "…" not in row.split(maxsplit=1)[1]

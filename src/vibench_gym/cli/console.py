@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from vibench_gym.cli.wire import GradeOut, Wire
 
-OUT = Console(highlight=False)
+PIPE_COLUMNS = 140
+"""What reads a pipe does not wrap at 80 columns, and shall lose no figure."""
+OUT = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS)
 ERR = Console(stderr=True, highlight=False)
 
 

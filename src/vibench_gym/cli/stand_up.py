@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from vibench_gym.core.config import StackConfig
     from vibench_gym.grading.standing import Standing
 
-PIPE_COLUMNS = 140
 RESULT_FILE = "standing.json"
 
 
@@ -97,8 +96,7 @@ def print_standing(result: StandUpOut) -> None:
     table.add_column("first page", no_wrap=True)
     for app in result.apps:
         table.add_row(*_cells(app))
-    # What reads a pipe does not wrap at 80 columns.
-    OUT.print(table, width=None if OUT.is_terminal else PIPE_COLUMNS)
+    OUT.print(table)
     for app in result.apps:
         if not app.stands:
             why = f"\n{app.app} does not stand ({app.fault}): {app.message}"
