@@ -116,8 +116,8 @@ CASES = [
     ),
     attack(
         "setup_poisons_the_database",
-        Twin({SETUP: f"{SQL} \"alter system set shared_preload_libraries = 'no_such'\"\n"},
-             FAILED, 0.0, "no_such"),
+        Twin({SETUP: f"{SQL} \"alter system set wal_level = 'minimal'\"\n"},
+             FAILED, 0.0, "WAL streaming"),
         "be masked, for a database that does not start",
         "setup_failed, 0: the template starts",
         "database_control",
