@@ -29,8 +29,6 @@ settings.load_profile("untimed")
 REPO = Path(__file__).resolve().parent.parent
 LONG = ("test_e2e", "test_compose_stack", "test_compose_grading", "test_kills", "test_reference")
 """Files of tests that take the longest."""
-RAY = ("test_e2e_readme.py", "test_e2e_resume.py", "test_e2e_wheel.py")
-"""Files of tests that run `gym env start`."""
 ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
 
 
@@ -69,14 +67,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class InRows(LoadScopeScheduling):
     """Which tests one worker runs in a row (`--dist loadscope`).
 
-    Ray clusters, of which every `gym env start` makes one, starve each other's start; a file of
-    browser tests shares one browser, and those of the compose stack share an app that stands.
+    Whole runs through `gym env start` would starve each other's start; a file of browser tests
+    shares one browser, and those of the compose stack share an app that stands.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         path = Path(nodeid.partition("::")[0])
-        if path.name in RAY:
-            return "ray"
+        if path.parts[1] == "gym" and path.name.startswith("test_e2e"):
+            return "gym"
         if path.parts[1] == "docker" and path.name.startswith("test_compose_"):
             return "compose"
         return str(path) if path.parts[1] == "browser" or path.name == "test_pages.py" else nodeid

@@ -206,14 +206,12 @@ class BoxProcess:
     def exceeds_memory(self, pids: list[int]) -> bool:
         """Whether the box, with these processes, is to be killed for its memory.
 
-        In a control group the kernel counts, files in memory too; without one we do, which is dear.
+        A control group also counts files in memory; without one they are asked for.
         """
-        if self._group is not None:
-            return self.out_of_memory()
         limit = self.limits["memory_bytes"]
-        if self.first_pid is not None:
+        if self._group is None and self.first_pid is not None:
             limit -= watch.memory_folder_bytes(self.first_pid, memory_folders(self.spec))
-        return watch.exceeds_memory(pids, limit)
+        return self.out_of_memory() or watch.exceeds_memory(pids, limit)
 
     def remove_group(self) -> bool:
         """Remove the box's control group; False while the kernel still holds it."""
