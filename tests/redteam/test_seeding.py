@@ -58,10 +58,9 @@ CASES = [
     ),
     attack(
         "takes_its_database_away",
-        Twin({START: f"{KILL_DATABASE}\n{HONEST[START]}"},
-             reward=0.5),
+        Twin({START: f"{KILL_DATABASE}\n{HONEST[START]}"}),
         "be masked, for a seeder without a database",
-        "never a mask: its own step fails",
+        "score of the honest app: the server outlives it",
         "seeding_control",
     ),
     attack(

@@ -69,8 +69,8 @@ DEFENCES: Final = (
         "programs of ours in an app's box are named by their full path",
         (
             "stack/app_server.py",
-            'self._boxes.app("/usr/bin/bash", START_SCRIPT',
-            'self._boxes.app("bash", START_SCRIPT',
+            'self._boxes.app("/usr/bin/bash", script',
+            'self._boxes.app("bash", script',
         ),
     ),
     defence(
