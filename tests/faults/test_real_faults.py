@@ -184,10 +184,6 @@ def is_chromium(command: str) -> bool:
     return "--remote-debugging-pipe" in command and "--type=" not in command.replace("bwrap", "")
 
 
-def is_server(command: str) -> bool:
-    return command.startswith("python server.py")
-
-
 def is_postgres(command: str) -> bool:
     return "postgres -D /data" in command and "bwrap" not in command
 
@@ -225,7 +221,6 @@ CASES = (
 )
 PASSING = (
     *CASES,
-    Case("app is killed for want of memory", "memory", struck(KILL, is_server), ""),
     Case("database is killed for want of memory", "memory", struck(KILL, is_postgres), ""),
 )
 needs_browser = pytest.mark.browser

@@ -71,7 +71,7 @@ APPS: dict[str, tuple[Point, dict[str, str], PlanStatus, float]] = {
     ),
     "set-up leaves a database that does not start": (
         "database",
-        {SETUP: f"{SQL} \"alter system set shared_preload_libraries = 'none'\"\n"},
+        {SETUP: f"{SQL} \"alter system set wal_level = 'minimal'\"\n"},
         NO_SETUP,
         0.0,
     ),
@@ -106,7 +106,7 @@ APPS: dict[str, tuple[Point, dict[str, str], PlanStatus, float]] = {
         "database",
         {"server.py": pressed(asked("copy (select 1) to program 'kill -9 -1'"))},
         GRADED,
-        0.5,
+        1.0,
     ),
     "drops its database when it is pressed": (
         "database",
@@ -126,7 +126,12 @@ APPS: dict[str, tuple[Point, dict[str, str], PlanStatus, float]] = {
         GRADED,
         1.0,
     ),
-    "forks without end": ("app", {START: f"b() {{ b | b & }}; b\n{SERVE}\n"}, NO_START, 0.0),
+    "forks without end": (
+        "app",
+        {START: "b() { b | b & }; b; while :; do :; done\n"},
+        NO_START,
+        0.0,
+    ),
 }
 SEEDED: dict[str, tuple[dict[str, str], PlanStatus, float]] = {
     "empties the seed's folder all the time": (
