@@ -29,6 +29,8 @@ settings.load_profile("untimed")
 REPO = Path(__file__).resolve().parent.parent
 LONG = ("test_e2e", "test_compose_stack", "test_compose_grading", "test_kills", "test_reference")
 """Files of tests that take the longest."""
+SERVERS = ("test_e2e_readme.py", "test_e2e_resume.py", "test_e2e_servers.py", "test_e2e_wheel.py")
+"""Files of tests that start NeMo Gym's servers again and again."""
 ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
 
 
@@ -59,22 +61,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-live", action="store_true", help="run tests that call a real model")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest starts first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes longest starts first; CI leaves out what would take it over half an hour."""
+    if os.environ.get("CI") == "true":
+        left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: not item.path.name.startswith(LONG))
 
 
 class InRows(LoadScopeScheduling):
     """Which tests one worker runs in a row (`--dist loadscope`).
 
-    Whole runs through `gym env start` would starve each other's start; a file of browser tests
-    shares one browser, and those of the compose stack share an app that stands.
+    Servers would starve each other's start; a file of browser tests shares one browser, and those
+    of the compose stack share an app that stands.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         path = Path(nodeid.partition("::")[0])
-        if path.parts[1] == "gym" and path.name.startswith("test_e2e"):
-            return "gym"
+        if path.name in SERVERS:
+            return "servers"
         if path.parts[1] == "docker" and path.name.startswith("test_compose_"):
             return "compose"
         return str(path) if path.parts[1] == "browser" or path.name == "test_pages.py" else nodeid
