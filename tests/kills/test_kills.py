@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 
     from vibench_gym.core.records import PlanRecord
 
-pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.browser]
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.postgres,
+    pytest.mark.browser,
+    pytest.mark.exhaustive,
+]
 
 HERE = Path(__file__).parent
 GRADE_PARTS = (
