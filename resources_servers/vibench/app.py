@@ -2,13 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where NeMo Gym looks for the server; everything is in `vibench_gym.gym`."""
 
-from vibench_gym.sandbox.janitor import own_temporary_folder
+from nemo_gym.server_utils import is_nemo_gym_fastapi_entrypoint
 
-own_temporary_folder()  # before imports that make temporary files
-
-from nemo_gym.server_utils import is_nemo_gym_fastapi_entrypoint  # noqa: E402
-
-from vibench_gym.gym.resources_server import VibenchResourcesServer  # noqa: E402
+from vibench_gym.gym.resources_server import VibenchResourcesServer
 
 if __name__ == "__main__":
     VibenchResourcesServer.run_webserver()

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from vibench_gym.testing.grading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from vibench_gym.core.plan import TestPlan
@@ -47,7 +45,6 @@ class Lab:
     config: GraderConfig = FAST
     progress: list[ProgressEvent] = field(default_factory=list)
     directory: RolloutDir | None = None
-    now: Callable[[], float] = time.time
 
     def agents(self, *models: ChatModel) -> None:
         """QA agents for the attempts to come, in order."""
@@ -62,11 +59,7 @@ class Lab:
     def grader(self) -> Grader:
         """A grader over this lab's fakes."""
         return Grader(
-            stacks=self.stacks,
-            models=self.models,
-            browsers=self.browsers,
-            config=self.config,
-            now=self.now,
+            stacks=self.stacks, models=self.models, browsers=self.browsers, config=self.config
         )
 
     async def grade(
