@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-.PHONY: setup demo test core-coverage coverage fmt lint type imports bench schema lock ci
+.PHONY: setup demo test core-coverage coverage redteam teeth faults kills mutation fmt lint type imports bench schema lock ci
 BIN := .venv/bin
 JOBS ?= 4
 CODE := src tests scripts resources_servers responses_api_agents
@@ -21,6 +21,25 @@ core-coverage: setup
 # All of the tests, measured in every process; measuring makes them about a third slower.
 coverage: setup
 	$(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder --cov --cov-report=term:skip-covered
+
+redteam: setup
+	$(BIN)/pytest tests/redteam -n $(JOBS) --dist loadscope --no-loadscope-reorder
+
+# Every defence removed in turn, from a copy of the source; K=name for one of them.
+teeth: setup
+	$(BIN)/pytest tests/redteam/test_teeth.py --teeth -n $(JOBS) --dist loadscope --no-loadscope-reorder $(if $(K),-k $(K))
+
+faults: setup
+	$(BIN)/pytest tests/faults -n $(JOBS) --dist loadscope --no-loadscope-reorder -q
+
+# 200 random kills take about an hour on two idle cores; `make test` has 8 of them.
+kills: setup
+	$(BIN)/pytest tests/kills --kills $(or $(KILLS),200) -n $(or $(KILL_JOBS),2) --dist loadscope --no-loadscope-reorder
+
+# An hour and more; what survives has to be argued in docs/mutation.md.
+mutation: setup
+	$(BIN)/mutmut run --max-children $(or $(MUTATION_JOBS),2)
+	$(BIN)/mutmut results
 
 fmt: setup
 	$(BIN)/ruff format $(CODE)

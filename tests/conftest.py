@@ -14,6 +14,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,34 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 REPO = Path(__file__).resolve().parent.parent
-LONG = ("test_e2e", "test_compose_stack", "test_compose_grading", "test_reference")
+LONG = ("test_e2e", "test_compose_stack", "test_compose_grading", "test_kills", "test_reference")
 """Files of tests that take the longest."""
 SERVERS = ("test_e2e_readme.py", "test_e2e_resume.py", "test_e2e_servers.py", "test_e2e_wheel.py")
 """Files of tests that start NeMo Gym's servers again and again."""
 ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What tests, and the programs they start, make in the temporary folder goes with the run.
+
+    Even if it is killed: the folder is on the janitor's list. pytest's own `tmp_path`s stay, as
+    ever, for the last runs.
+    """
+    if hasattr(config, "workerinput"):
+        return  # a worker of xdist has its controller's folder
+    from vibench_gym.sandbox.janitor import WorkFolder  # noqa: PLC0415 (coverage is on by now)
+
+    before = tempfile.gettempdir()
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", before)
+    folder = WorkFolder("t")  # a short name: sockets are made below it
+    folder.path.chmod(0o1777)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder.path)
+
+    def put_back() -> None:
+        os.environ["TMPDIR"] = tempfile.tempdir = before
+        folder.remove()
+
+    config.add_cleanup(put_back)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,7 +83,7 @@ class InRows(LoadScopeScheduling):
             return "servers"
         if path.parts[1] == "docker" and path.name.startswith("test_compose_"):
             return "compose"
-        return str(path) if path.parts[1] == "browser" else nodeid
+        return str(path) if path.parts[1] == "browser" or path.name == "test_pages.py" else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> InRows | None:

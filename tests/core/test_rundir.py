@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.errors import ConfigError, ResultsUnwritable
 from vibench_gym.core.plan import parse_plan
 from vibench_gym.core.records import Event, PlanRecord, RolloutRecord
 from vibench_gym.core.rescore import rescore
-from vibench_gym.core.rundir import MAX_EVENT_BYTES, RolloutDir, RunDir, write_atomic
+from vibench_gym.core.rundir import MAX_EVENT_BYTES, PlanDir, RolloutDir, RunDir, write_atomic
 from vibench_gym.core.scorecard import score_plan, score_rollout
 from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
 from vibench_gym.core.task import load_task
@@ -234,3 +234,20 @@ class TestRescore:
         run = RunDir(tmp_path / "run")
         graded(run, task_dir, finished_at=None)
         assert rescore(run) == []
+
+
+def test_a_folder_that_takes_no_results_is_the_operators_matter(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    plan = PlanDir(tmp_path / "file" / "plan")
+    event = Event(t=0.0, kind="phase")
+    rollout = RolloutDir(tmp_path / "file" / "rollout")
+    for write in (
+        plan.create,
+        lambda: plan.append_event(event),
+        lambda: rollout.write_artifact("0" * 64),
+        lambda: rollout.write_rollout(rollout_record()),
+    ):
+        with pytest.raises(ResultsUnwritable, match="results cannot be written"):
+            write()
+    with pytest.raises(ResultsUnwritable):
+        RunDir(tmp_path / "file").rollout("task", "label")

@@ -134,7 +134,7 @@ async def test_a_browser_that_hangs_is_a_lost_browser(
             await asyncio.Event().wait()
             return await super().call(name, arguments)
 
-    lab.browsers.queued.append(Hung())
+    lab.browsers.queued.extend((Hung(), FakeBrowser(), Hung()))
     rollout = await lab.grade()
     assert not rollout.mask_sample
     assert "did not answer in" in lab.plan().verdicts[0].reason

@@ -297,7 +297,7 @@ async def test_an_empty_folder_is_not_buildable(bench: Bench) -> None:
 
 async def test_a_lost_browser_is_the_apps_fault_only_after_a_real_control(bench: Bench) -> None:
     class Losing:
-        """The first browser is lost at its second action; the control's is real."""
+        """The browser of each attempt is lost at its second action; the controls' are real."""
 
         def __init__(self, inner: PlaywrightLauncher) -> None:
             self._inner = inner
@@ -306,7 +306,7 @@ async def test_a_lost_browser_is_the_apps_fault_only_after_a_real_control(bench:
         async def launch(self, **arguments: object) -> Browser:
             self.launched += 1
             browser = await self._inner.launch(**arguments)  # type: ignore[arg-type]
-            if self.launched == 1:
+            if self.launched % 2:
                 calls = 0
                 real = browser.call
 
@@ -325,7 +325,8 @@ async def test_a_lost_browser_is_the_apps_fault_only_after_a_real_control(bench:
     rollout = await bench.grade(bench.app())
     assert not rollout.mask_sample, rollout.failure_reason
     assert bench.outcomes == [P, F, N]
-    assert losing.launched == 2
+    assert losing.launched == 4
+    assert bench.plan.attempts == 2
 
 
 def test_a_task_without_scripts_cannot_be_replayed(tmp_path: Path) -> None:

@@ -235,9 +235,22 @@ async def test_an_app_that_does_not_start_scores_zero_and_the_others_count(lab: 
     assert lab.plan("mvp-test1").attempts == 1
 
 
-async def test_a_snapshot_that_does_not_start_is_the_set_ups_fault(lab: Lab) -> None:
-    lab.stacks.queued.append(FakeStack(enter_error=AppSetupFailed("data directory is broken")))
-    assert (await lab.grade_plan(PLAN)).status is PlanStatus.SETUP_FAILED
+async def test_a_snapshot_that_does_not_start_twice_is_the_set_ups_fault(lab: Lab) -> None:
+    broken = AppSetupFailed("data directory is broken")
+    lab.stacks.queued.append(FakeStack(enter_error=broken))
+    assert (await lab.grade_plan(PLAN)).status is PlanStatus.GRADED
+    lab.stacks.queued.extend(FakeStack(enter_error=broken) for _ in range(2))
+    record = await lab.grade_plan(PLAN)
+    assert (record.status, record.attempts) == (PlanStatus.SETUP_FAILED, 2)
+
+
+async def test_a_defect_of_ours_in_set_up_masks_and_ends_no_run(lab: Lab) -> None:
+    defect = ZeroDivisionError("ours")
+    lab.stacks.prepare_errors = deque([defect, defect])  # type: ignore[list-item]
+    rollout = await lab.grade(TASK)
+    assert rollout.mask_sample
+    assert rollout.failure_kind == "grader_fault"
+    assert "ZeroDivisionError" in (rollout.failure_reason or "")
 
 
 async def test_our_fault_in_a_plan_is_tried_again_on_a_fresh_stack(lab: Lab) -> None:

@@ -101,7 +101,7 @@ async def test_a_seed_that_is_too_large_is_handed_back(lab: Lab) -> None:
     seeder = agent([DONE, DONE])
     lab.seeders(seeder)
     assert (await lab.grade_plan(PLAN)).seeded
-    assert told(seeder)[0] == "REFUSED: too many files"
+    assert told(seeder)[0] == "REFUSED: too many files\n[end of shell data]"
 
 
 async def test_files_without_a_script_are_handed_back(lab: Lab) -> None:
@@ -175,14 +175,16 @@ ASK = 'psql "$POSTGRES_DATABASE_URL" -tAc "select 1"'
 async def test_an_app_that_cannot_take_even_an_empty_seed_is_at_fault(
     lab: Lab, control: FakeStack, why: str
 ) -> None:
-    delivering(lab)
-    lab.stacks.queued.append(control)
-    lab.seeders(agent([("give_up", {"reason": "the app is gone"})]))
+    for _ in range(2):
+        delivering(lab)
+        lab.stacks.queued.append(replace(control, calls=[]))
+    gives_up = [("give_up", {"reason": "the app is gone"})]
+    lab.seeders(agent(gives_up), agent(gives_up))
     rollout = await lab.grade(make_task(PLAN))
     record = lab.plan()
     assert record.status is PlanStatus.SEEDING_FAILED
     assert record.app_fault
-    assert record.attempts == 1
+    assert record.attempts == 2
     assert why in (record.error or "")
     assert rollout.reward == 0.0
     assert not rollout.mask_sample

@@ -346,16 +346,40 @@ async def test_an_app_that_dies_after_all_passed_changes_nothing(lab: Lab) -> No
     assert lab.plan().status is PlanStatus.GRADED
 
 
-async def test_a_page_that_takes_the_browser_down_fails_its_step(lab: Lab) -> None:
-    lab.browsers.queued.append(FakeBrowser(["Result: fine", BrowserFailed("target closed")]))
+async def test_a_page_that_takes_the_browser_down_twice_fails_its_step(lab: Lab) -> None:
+    for _ in range(2):
+        lost = FakeBrowser(["Result: fine", BrowserFailed("target closed")])
+        lab.browsers.queued.extend((lost, FakeBrowser()))
     rollout = await lab.grade(make_task(PLAN))
     record = lab.plan()
     assert record.status is PlanStatus.GRADED
-    assert record.attempts == 1
+    assert record.attempts == 2
     assert rollout.reward == 0.3
     assert not rollout.mask_sample
     assert "control without it was fine" in record.verdicts[1].reason
-    assert len(lab.stacks.prepared[0].stacks) == 2, "the control has a stack of its own"
+    assert len(lab.stacks.prepared[0].stacks) == 4, "the controls have stacks of their own"
+
+
+async def test_a_browser_that_is_lost_once_is_nobodys_fault(lab: Lab) -> None:
+    lab.browsers.queued.append(FakeBrowser(["Result: fine", BrowserFailed("target closed")]))
+    rollout = await lab.grade(make_task(PLAN))
+    assert (rollout.reward, lab.plan().attempts) == (1.0, 2)
+    retry = next(event.message for event in lab.progress if event.kind == "retry")
+    assert retry.startswith("in doubt: the page took the browser down")
+
+
+@pytest.mark.parametrize(("times", "reward"), [(1, 1.0), (2, 0.0)])
+async def test_a_plan_that_failed_on_a_crashed_page_is_tried_again(
+    lab: Lab, times: int, reward: float
+) -> None:
+    crashed = Observation("", 0, "snapshot", "Error: crashed", page_crashed=True)
+    lab.browsers.queued.extend(FakeBrowser([crashed], otherwise=crashed) for _ in range(times))
+    bad = failing(PLAN, "first")
+    agents = [agent(bad) for _ in range(times)]
+    lab.agents(*agents, agent(passing(PLAN)))
+    rollout = await lab.grade(make_task(PLAN))
+    assert (rollout.reward, lab.plan().attempts) == (reward, 2)
+    assert not rollout.mask_sample
 
 
 @pytest.mark.parametrize("broken", ["stack", "launch", "page", "look"])

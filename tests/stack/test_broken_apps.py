@@ -68,7 +68,7 @@ async def test_set_up_fails_and_says_how(prepare: Prepare, name: str, says: str)
 
 async def test_database_that_set_up_broke_is_the_apps_fault(prepare: Prepare) -> None:
     app = await prepare("broken/poisons_database")
-    with pytest.raises(AppSetupFailed, match=r"what set-up left of it: .*no_such_library"):
+    with pytest.raises(AppSetupFailed, match=r"what set-up left of it: .*WAL streaming"):
         async with app.stack():
             pass
 

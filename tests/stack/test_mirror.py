@@ -18,8 +18,9 @@ from vibench_gym.stack import tunnel
 from vibench_gym.stack.http_wire import Request, read_request, send_response
 from vibench_gym.stack.index_pages import JSON_TYPE
 from vibench_gym.stack.mirror import Mirror
+from vibench_gym.stack.outage import questions
 from vibench_gym.stack.registries import Registries
-from vibench_gym.stack.upstream import Upstream, UpstreamRefused
+from vibench_gym.stack.upstream import CACHE, Upstream, UpstreamRefused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -399,3 +400,56 @@ def test_clients_are_pointed_at_the_mirror(tmp_path: Path) -> None:
     assert mirror.env["PIP_INDEX_URL"] == "http://127.0.0.1:3141/simple/"
     assert mirror.env["npm_config_registry"] == "http://127.0.0.1:3141/"
     assert "127.0.0.1" in mirror.env["no_proxy"]
+
+
+# --- whose fault it is that packages are missing
+
+
+async def test_an_outage_is_told_from_a_question_that_the_app_did_not_choose(
+    tmp_path: Path,
+) -> None:
+    async with mirrored(tmp_path) as m:
+        m.registry.reachable = False
+        assert (await m.get("/simple/pkg/")).status_code == 502
+        assert m.mirror.failed_hosts == {HOST}
+        assert "cannot be reached" in (await m.mirror.outage() or "")
+        m.registry.reachable, m.registry.status = True, 503
+        assert "status 503" in (await m.mirror.outage() or "")
+        m.registry.status = 200
+        m.registry.asked.clear()
+        assert await m.mirror.outage() is None
+        assert m.registry.asked == [
+            f"GET https://{HOST}/simple/pip/",
+            f"GET https://user:secret@{HOST}/npm/npm",
+        ]
+
+
+@pytest.mark.parametrize("status", [404, 403, 410])
+async def test_what_a_registry_does_not_have_is_no_outage(tmp_path: Path, status: int) -> None:
+    async with mirrored(tmp_path) as m:
+        m.registry.status = status
+        assert (await m.get("/simple/nothing/")).status_code == status
+        assert m.mirror.failed_hosts == frozenset()
+        assert await m.mirror.outage() is None
+
+
+async def test_an_older_answer_at_hand_is_no_outage(tmp_path: Path) -> None:
+    async with mirrored(tmp_path, ttl_s=0) as m:
+        await m.get("/simple/pkg/")
+        m.registry.reachable = False
+        assert (await m.get("/simple/pkg/")).status_code == 200
+        assert m.mirror.failed_hosts == frozenset()
+
+
+async def test_a_cache_that_cannot_be_written_is_ours(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    async with mirrored(tmp_path / "file" / "cache") as m:
+        assert (await m.get("/simple/pkg/")).status_code == 502
+        assert m.mirror.failed_hosts == {CACHE}
+        assert "cannot be written" in (await m.mirror.outage() or "")
+
+
+def test_other_hosts_are_asked_for_their_root() -> None:
+    registries = Registries((f"https://{HOST}/simple/",), "https://npm.example/", frozenset())
+    assert questions(registries, "files.example:8443") == ["https://files.example:8443/"]
+    assert questions(registries, "npm.example") == ["https://npm.example/npm"]

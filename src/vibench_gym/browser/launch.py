@@ -103,6 +103,7 @@ async def launch_chromium(
     version: str,
     chromium_sandbox: bool,
     traces_dir: Path | None,
+    work_dir: Path | None,
     viewport: tuple[int, int],
 ) -> Browser:
     """Start it.
@@ -122,7 +123,7 @@ async def launch_chromium(
                     f"--user-agent={user_agent(version)}",
                     f"--window-size={viewport[0]},{viewport[1]}",
                 ],
-                env=dict(_environment()),
+                env={**_environment(), **temporary(work_dir)},
                 timeout=LAUNCH_TIMEOUT_S * 1000,
                 ignore_default_args=_UNLIKE_A_USER,
                 handle_sighup=False,
@@ -132,6 +133,11 @@ async def launch_chromium(
             )
     except (PlaywrightError, TimeoutError) as error:
         raise BrowserFailed(f"Chromium does not start: {str(error)[:2000]}") from error
+
+
+def temporary(work_dir: Path | None) -> dict[str, str]:
+    """The variable by which a program finds its folder for temporary files."""
+    return {} if work_dir is None else {"TMPDIR": str(work_dir)}
 
 
 def _environment() -> dict[str, str]:

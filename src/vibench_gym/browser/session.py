@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
@@ -23,7 +25,7 @@ from vibench_gym.browser.failures import (
     explain,
     is_gone,
 )
-from vibench_gym.browser.launch import chromium_version, launch_chromium
+from vibench_gym.browser.launch import chromium_version, launch_chromium, temporary
 from vibench_gym.browser.observer import Look, Observer
 from vibench_gym.browser.pages import Pages
 from vibench_gym.browser.tools import carry_out
@@ -31,7 +33,7 @@ from vibench_gym.browser.trace import TraceRecorder
 from vibench_gym.core.errors import BrowserFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from playwright.async_api import Browser as Chromium
@@ -45,6 +47,7 @@ CLOSE_TIMEOUT_S = 10.0
 HEARTBEAT_S = 10.0
 START_TIMEOUT_S = 30.0
 _STOPPING: set[asyncio.Task[None]] = set()
+_STARTING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
 class PlaywrightBrowser:
@@ -73,6 +76,8 @@ class PlaywrightBrowser:
         self._lock = asyncio.Lock()
         self._gone = asyncio.Event()
         self._closing: asyncio.Task[None] | None = None
+        self.after_close: Callable[[], None] | None = None
+        """Called in a thread once driver and browser are gone."""
         chromium.on("disconnected", lambda _: self._gone.set())
 
     @classmethod
@@ -87,8 +92,12 @@ class PlaywrightBrowser:
         trace_path: Path | None,
         config: BrowserConfig,
         chromium_sandbox: bool = True,
+        work_dir: Path | None = None,
     ) -> Self:
         """Start Chromium with one context and one empty tab.
+
+        What driver and browser need on disk for themselves goes to `work_dir`, which the caller
+        removes once this is closed or was killed; else to the system's temporary folder.
 
         Raises:
             PrerequisiteMissing: there is no such executable.
@@ -96,11 +105,11 @@ class PlaywrightBrowser:
         """
         for folder in (screenshots_dir, downloads_dir):
             folder.mkdir(parents=True, exist_ok=True)
-        trace = TraceRecorder(trace_path)
+        trace = TraceRecorder(trace_path, work_dir)
         # Two programs that start side by side.
         asking = asyncio.create_task(chromium_version(executable))
         try:
-            playwright = await _start_driver()
+            playwright = await _start_driver(work_dir)
         except BaseException:
             asking.cancel()
             trace.discard()
@@ -112,6 +121,7 @@ class PlaywrightBrowser:
                 version=await asking,
                 chromium_sandbox=chromium_sandbox,
                 traces_dir=trace.parts_dir,
+                work_dir=work_dir,
                 viewport=(config.viewport_width, config.viewport_height),
             )
             pages = Pages(
@@ -184,6 +194,8 @@ class PlaywrightBrowser:
                 await self._chromium.close()
         await _stop_driver(self._playwright)
         self._trace.discard()
+        if self.after_close is not None:
+            await asyncio.to_thread(self.after_close)
 
     async def _observed(self, look: Look) -> Observation:
         """Look at the page; where it does not answer, make sure that it is the page."""
@@ -253,12 +265,39 @@ async def _heartbeat(chromium: Chromium) -> CDPSession:
         raise BrowserFailed(f"Chromium started and does not answer: {error}") from error
 
 
-async def _start_driver() -> Playwright:
+async def _start_driver(work_dir: Path | None) -> Playwright:
     """Start Playwright's driver process.
 
     Raises:
         BrowserFailed: it does not start.
     """
+    async with _driver_environment(work_dir):
+        return await _started()
+
+
+@contextlib.asynccontextmanager
+async def _driver_environment(work_dir: Path | None) -> AsyncIterator[None]:
+    """Give a driver that starts its own folder for temporary files.
+
+    Playwright hands our whole environment on and offers no other way; hence one start at a time.
+    """
+    if work_dir is None:
+        yield
+        return
+    lock = _STARTING.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    async with lock:
+        before = os.environ.get("TMPDIR")
+        os.environ.update(temporary(work_dir))
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["TMPDIR"]
+            else:
+                os.environ["TMPDIR"] = before
+
+
+async def _started() -> Playwright:
     starting = asyncio.ensure_future(async_playwright().start())
     try:
         async with asyncio.timeout(START_TIMEOUT_S):

@@ -29,12 +29,14 @@ SAVE_TIMEOUT_S = 20.0
 class TraceRecorder:
     """Records every context; the first goes to `path`, others beside it by name."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, work_dir: Path | None = None) -> None:
         self._path = path
         self._recording: dict[str, BrowserContext] = {}
         self._calls = 0
         self.full = False
-        self.parts_dir = path.parent / f".{path.stem}-parts" if path is not None else None
+        self.parts_dir: Path | None = None
+        if path is not None:
+            self.parts_dir = (work_dir or path.parent) / f".{path.stem}-parts"
         if self.parts_dir is not None:
             self.parts_dir.mkdir(parents=True, exist_ok=True)
 

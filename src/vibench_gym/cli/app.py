@@ -224,6 +224,21 @@ def prepare(context: typer.Context) -> None:
     raise typer.Exit(run(context.args, program="vibench-gym prepare"))
 
 
+@app.command()
+def gc(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is left.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove what a crash left on this host, and nothing that a running grader uses."""
+    from vibench_gym.cli.gc import print_gc, run_gc  # noqa: PLC0415 (start-up time)
+
+    result = run_gc(dry_run=dry_run)
+    print_json(result) if as_json else print_gc(result)
+    all_gone = result.dry_run or all(one.removed for one in result.leftovers)
+    raise typer.Exit(GRADED if all_gone else NOT_ALL_GOOD)
+
+
 @app.command("gym-root")
 def gym_root() -> None:
     """Print the folder of our servers, for NeMo Gym's --search-dir."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from vibench_gym.cli.stacks import stack_config
 from vibench_gym.cli.wire import GradeOut, RolloutOut, rollout_out
 from vibench_gym.core.config import AppModelConfig, GraderConfig, ModelConfig, StackConfig
-from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.errors import ConfigError, ResultsUnwritable
 from vibench_gym.core.rundir import RolloutDir, RunDir
 from vibench_gym.core.task import load_task
 from vibench_gym.grading.browsers import PlaywrightLauncher
@@ -134,9 +134,16 @@ def directory_scorecards(directory: RolloutDir) -> dict[str, Scorecard]:
 
 
 def run_dir(out: Path | None) -> RunDir:
-    """The run directory: the one named, else a new one below `runs/`."""
+    """The run directory: the one named, else a new one below `runs/`.
+
+    Raises:
+        ResultsUnwritable: it cannot be made.
+    """
     root = out or Path("runs") / datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    root.mkdir(parents=True, exist_ok=True)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsUnwritable(f"no run directory {str(root)!r}: {error.strerror}") from error
     return RunDir(root)
 
 

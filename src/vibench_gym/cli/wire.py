@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from vibench_gym.core.status import PlanStatus, StepOutcome
+from vibench_gym.sandbox.leftovers import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -157,7 +158,22 @@ class StandUpOut(Wire):
     apps: tuple[StandingOut, ...]
 
 
-Command = Literal["demo", "grade", "validate", "rescore", "doctor", "stand-up"]
+class LeftoverOut(Wire):
+    """Something that a crash left on this host."""
+
+    kind: Kind
+    path: str
+    removed: bool
+
+
+class GcOut(Wire):
+    """What `gc` prints; with `dry_run` nothing is removed."""
+
+    dry_run: bool
+    leftovers: tuple[LeftoverOut, ...]
+
+
+Command = Literal["demo", "grade", "validate", "rescore", "doctor", "stand-up", "gc"]
 
 MODELS: dict[Command, type[Wire]] = {
     "demo": GradeOut,
@@ -166,6 +182,7 @@ MODELS: dict[Command, type[Wire]] = {
     "rescore": RescoreOut,
     "doctor": DoctorOut,
     "stand-up": StandUpOut,
+    "gc": GcOut,
 }
 
 

@@ -7,9 +7,9 @@
     │    ArtifactRejected  AppSetupFailed  AppStartFailed  AppCrashed
     ├─ GraderFault       our machinery: one fresh retry, then masked, never a zero
     │    SandboxUnavailable  DatabaseUnavailable  BrowserFailed  GraderModelFailed
-    │    VerdictUnusable  SeedingFailed  BudgetExceeded
+    │    VerdictUnusable  SeedingFailed  BudgetExceeded  RegistryUnavailable  ClockJumped
     └─ OperatorFault     refuse to start, exit 2, say what to install or fix
-         ConfigError  TaskInvalid  PrerequisiteMissing  CassetteMiss
+         ConfigError  TaskInvalid  PrerequisiteMissing  CassetteMiss  ResultsUnwritable
 
 Nothing that an app or a builder can do may raise a `GraderFault`.
 """
@@ -31,6 +31,9 @@ class VibenchGymError(Exception):
 
 class SubmissionFault(VibenchGymError):
     """The app's or the builder's fault: scored, never masked."""
+
+    doubt: str | None = None
+    """Why it may be ours after all: somebody outside killed a part of the stack."""
 
 
 class ArtifactRejected(SubmissionFault):
@@ -101,6 +104,18 @@ class BudgetExceeded(GraderFault):
     failure_kind = "budget_exceeded"
 
 
+class RegistryUnavailable(GraderFault):
+    """Set-up was refused packages, and a registry answers nothing that the app did not ask for."""
+
+    failure_kind = "registry_unavailable"
+
+
+class ClockJumped(GraderFault):
+    """The host's clock was set, or its day ended, while a plan was tested."""
+
+    failure_kind = "clock_jumped"
+
+
 class OperatorFault(VibenchGymError):
     """The operator has to act: nothing was graded, the command exits 2."""
 
@@ -144,3 +159,7 @@ class PrerequisiteMissing(OperatorFault):
 
 class CassetteMiss(OperatorFault):
     """A replayed model was asked something its cassette or script does not cover."""
+
+
+class ResultsUnwritable(OperatorFault):
+    """What was measured cannot be written down: the disk is full, gone or read-only."""

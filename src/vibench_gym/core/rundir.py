@@ -16,6 +16,7 @@ a run can be scored again from disk alone.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
-from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.errors import ConfigError, ResultsUnwritable
 from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, Scorecard
 from vibench_gym.core.scorecard import canonical_json
 from vibench_gym.core.task_files import folder_name, natural_key
@@ -51,6 +52,28 @@ def write_atomic(path: Path, data: str | bytes) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _write(path: Path, data: str) -> None:
+    """`write_atomic` for results.
+
+    Raises:
+        ResultsUnwritable: the file cannot be written.
+    """
+    with _ours(path):
+        write_atomic(path, data)
+
+
+@contextlib.contextmanager
+def _ours(path: Path) -> Iterator[None]:
+    """Nothing of an app's is in a run directory: what fails here, the operator has to see to."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ResultsUnwritable(
+            f"results cannot be written to {str(path)!r}: {why}; make room or choose another folder"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +118,19 @@ class PlanDir:
         return self.path / "events.jsonl"
 
     def create(self) -> PlanDir:
-        """Make the folders."""
-        self.screenshots.mkdir(parents=True, exist_ok=True)
-        self.downloads.mkdir(exist_ok=True)
+        """Make the folders.
+
+        Raises:
+            ResultsUnwritable: they cannot be made.
+        """
+        with _ours(self.path):
+            self.screenshots.mkdir(parents=True, exist_ok=True)
+            self.downloads.mkdir(exist_ok=True)
         return self
 
     def write_plan(self, plan: TestPlan) -> None:
-        """Store the plan's text byte for byte."""
-        write_atomic(self.path / "plan.txt", plan.text)
+        """Store the plan's text byte for byte; raises as all that writes here."""
+        _write(self.path / "plan.txt", plan.text)
 
     def read_plan_text(self) -> str | None:
         """The plan's text as it was graded; None while it is not written."""
@@ -111,7 +139,7 @@ class PlanDir:
 
     def write_record(self, record: PlanRecord) -> None:
         """Write `plan.json`."""
-        write_atomic(self.path / "plan.json", canonical_json(record))
+        _write(self.path / "plan.json", canonical_json(record))
 
     def read_record(self) -> PlanRecord | None:
         """`plan.json`; None while the plan is running.
@@ -123,7 +151,7 @@ class PlanDir:
 
     def write_scorecard(self, card: Scorecard) -> None:
         """Write `scorecard.json`."""
-        write_atomic(self.path / "scorecard.json", canonical_json(card))
+        _write(self.path / "scorecard.json", canonical_json(card))
 
     def read_scorecard(self) -> Scorecard | None:
         """`scorecard.json`; None while the plan is running.
@@ -138,15 +166,19 @@ class PlanDir:
         return _read(self.path / "scorecard.json")
 
     def append_event(self, event: Event) -> None:
-        """Add a line to the stream in one write; data that cannot be kept is named, not lost."""
+        """Add a line to the stream in one write; data that cannot be kept is named, not lost.
+
+        Raises:
+            ResultsUnwritable: the disk takes no more.
+        """
         line = _event_line(event)
-        descriptor = os.open(
-            self.events_path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644
-        )
-        try:
-            os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        with _ours(self.events_path):
+            descriptor = os.open(self.events_path, flags, 0o644)
+            try:
+                os.write(descriptor, line)
+            finally:
+                os.close(descriptor)
 
     def events(self) -> Iterator[Event]:
         """The events so far; a line that is cut short or unreadable is left out."""
@@ -178,7 +210,7 @@ class RolloutDir:
 
     def write_rollout(self, record: RolloutRecord) -> None:
         """Write `rollout.json`; call it at the start too, so that a reader sees what runs."""
-        write_atomic(self.path / "rollout.json", canonical_json(record))
+        _write(self.path / "rollout.json", canonical_json(record))
 
     def read_rollout(self) -> RolloutRecord | None:
         """`rollout.json`; None where it is not written yet.
@@ -190,7 +222,7 @@ class RolloutDir:
 
     def write_artifact(self, sha256: str) -> None:
         """Write `artifact.sha256`."""
-        write_atomic(self.path / "artifact.sha256", f"{sha256}\n")
+        _write(self.path / "artifact.sha256", f"{sha256}\n")
 
     def plan(self, plan_id: str) -> PlanDir:
         """The folder of a plan, whether it exists or not.
@@ -225,15 +257,20 @@ class RunDir:
         return self.root / "index.html"
 
     def rollout(self, task: Task | str, label: str) -> RolloutDir:
-        """A new folder for a rollout; a label that is taken gets a number."""
+        """A new folder for a rollout; a label that is taken gets a number.
+
+        Raises:
+            ResultsUnwritable: it cannot be made.
+        """
         name = task if isinstance(task, str) else task.name
         parent = self.root / folder_name(name)
-        parent.mkdir(parents=True, exist_ok=True)
         path, number = parent / folder_name(label), 1
-        while not _make(path):
-            number += 1
-            path = parent / f"{folder_name(label)}-{number}"
-        (path / "plans").mkdir()
+        with _ours(path):
+            parent.mkdir(parents=True, exist_ok=True)
+            while not _make(path):
+                number += 1
+                path = parent / f"{folder_name(label)}-{number}"
+            (path / "plans").mkdir()
         return RolloutDir(path)
 
     def rollouts(self) -> Iterator[RolloutDir]:

@@ -10,6 +10,8 @@ suspected; where it fails too, our machinery is at fault.
     SandboxUnavailable      none needed: nothing in a zone can cause it (stack's contract)
     DatabaseUnavailable     the stack's: PostgreSQL on the template fails as well
     BrowserFailed           a fresh stack is healthy and a fresh Chromium shows a page there
+    RegistryUnavailable     the registry answers nothing that the app did not ask for either
+    ClockJumped             none needed: nothing in a zone can set the host's clock
     GraderModelFailed       none: the model speaks to us, not to the app
     VerdictUnusable         one correction per step, and the app still runs
     BudgetExceeded          the app still runs; its own slowness has a budget that fails the step
@@ -27,6 +29,13 @@ What never masks, whatever the app does:
     it cannot take even an empty seed, or its database is gone    seeding_failed, its fault, 0
     it takes the seeder's browser down                            seeding goes on by shell
     it is missing, rejected, too large, without scripts           build failed, 0
+
+What only a control lays at the app's door (a lost browser, a crashed page, a snapshot whose
+database does not start, ground that cannot be seeded) is tried once more on a fresh stack before it
+counts: a fault of ours that passes looks the same. So is what fails beside a box or a database that
+was killed from outside, as a host does that is short of memory: no app can kill bubblewrap or the
+first process of a box. What the second attempt shows is the score. Whatever else of the app's is
+killed, it may have done itself, and it counts at once.
 
 What an app can still do towards a mask: refuse a seed in ways that look like missing features (by
 rule 11 that is the grader's), and talk a judge into contradicting itself twice in one step. The

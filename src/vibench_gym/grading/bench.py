@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -68,9 +69,9 @@ class Bench:
     models: ModelSource
     browsers: BrowserLauncher
     config: GraderConfig
-    today: str
     test_assets: Path | None = None
     progress: Progress | None = None
+    now: Callable[[], float] = time.time
 
     def tell(self, event: ProgressEvent) -> None:
         """Pass a progress event on to whoever waits."""

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import BrowserConfig
+from vibench_gym.sandbox.janitor import WorkFolder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,13 +41,21 @@ class PlaywrightLauncher:
             BrowserFailed: it did not start.
             PrerequisiteMissing: there is no browser on this host.
         """
-        return await PlaywrightBrowser.launch(
-            executable=executable,
-            base_url=base_url,
-            screenshots_dir=screenshots_dir,
-            downloads_dir=downloads_dir,
-            assets_dir=assets_dir,
-            trace_path=trace_path,
-            config=self.config,
-            chromium_sandbox=self.chromium_sandbox,
-        )
+        work = await asyncio.to_thread(WorkFolder, "browser")
+        try:
+            browser = await PlaywrightBrowser.launch(
+                executable=executable,
+                base_url=base_url,
+                screenshots_dir=screenshots_dir,
+                downloads_dir=downloads_dir,
+                assets_dir=assets_dir,
+                trace_path=trace_path,
+                config=self.config,
+                chromium_sandbox=self.chromium_sandbox,
+                work_dir=work.path,
+            )
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(work.remove))
+            raise
+        browser.after_close = work.remove
+        return browser

@@ -10,10 +10,10 @@ tried once more and then masks; what the operator has to see to ends the run.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.config import ArchiveBudget, GraderConfig
@@ -21,6 +21,7 @@ from vibench_gym.core.errors import (
     AppSetupFailed,
     GraderFault,
     OperatorFault,
+    SubmissionFault,
     VibenchGymError,
 )
 from vibench_gym.core.status import PlanStatus
@@ -31,7 +32,7 @@ from vibench_gym.grading.plan_run import PlanRun, failed_record, finished_record
 from vibench_gym.grading.rollout import RolloutBook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -41,13 +42,15 @@ if TYPE_CHECKING:
     from vibench_gym.core.task import Task
     from vibench_gym.stack.base import PreparedApp, StackBuilder
 
+_logger = logging.getLogger(__name__)
 __all__ = ["BrowserLauncher", "Grader", "ModelSource"]
 
 
 class Grader:
     """Grades artifacts on tasks. One grader has one limiter for all plans of all its rollouts.
 
-    A limiter that is given may be shared with other graders; it is entered once per plan.
+    A limiter that is given may be shared with other graders; it is entered once per plan. `now` is
+    the host's clock, in seconds since the epoch.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Grader:
         config: GraderConfig | None = None,
         archive: ArchiveBudget | None = None,
         limiter: AbstractAsyncContextManager[object] | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self.stacks = stacks
         self.models = models
@@ -66,6 +70,7 @@ class Grader:
         self.config = config or GraderConfig()
         self.archive = archive or ArchiveBudget()
         self.limiter = limiter or asyncio.Semaphore(self.config.concurrency)
+        self.now = now
 
     async def grade(
         self,
@@ -143,12 +148,12 @@ class _Rollout:
 
     async def _unpack(self, app: Path, exits: AsyncExitStack) -> Unpacked:
         """The artifact's files, for as long as `exits` is open; our own failure is tried again."""
+
+        def unpack() -> Awaitable[Unpacked]:
+            return exits.enter_async_context(unpacked(app, self.grader.archive))
+
         with self.watch.phase("unpack"):
-            try:
-                return await exits.enter_async_context(unpacked(app, self.grader.archive))
-            except GraderFault as fault:
-                self._tell("retry", f"{fault.failure_kind}: {fault}")
-                return await exits.enter_async_context(unpacked(app, self.grader.archive))
+            return await self._tried(unpack)
 
     async def _prepare(self, found: Unpacked) -> PreparedApp:
         """Set up once; a grader's fault is tried once more.
@@ -158,15 +163,29 @@ class _Rollout:
             GraderFault: ours, again.
         """
         log_path = self.directory.setup_log
-        for tries_left in range(self.grader.config.retries, -1, -1):
+
+        def prepare() -> Awaitable[PreparedApp]:
+            return self.grader.stacks.prepare(found.app_dir, log_path=log_path)
+
+        with self.watch.phase("setup"):
+            return await self._tried(prepare)
+
+    async def _tried[T](self, part: Callable[[], Awaitable[T]]) -> T:
+        """Do a part of ours, again after a fault; what nobody foresaw is a fault, too.
+
+        Raises:
+            SubmissionFault, OperatorFault: as the part does.
+            GraderFault: the last try failed.
+        """
+        tries_left = self.grader.config.retries
+        while True:
             try:
-                with self.watch.phase("setup"):
-                    return await self.grader.stacks.prepare(found.app_dir, log_path=log_path)
+                return await _faults_named(part())
             except GraderFault as fault:
                 if not tries_left:
                     raise
+                tries_left -= 1
                 self._tell("retry", f"{fault.failure_kind}: {fault}")
-        raise AssertionError("unreachable: the last try returns or raises")
 
     async def _graded(
         self, prepared: PreparedApp, plans: Iterable[TestPlan]
@@ -177,7 +196,7 @@ class _Rollout:
             models=grader.models,
             browsers=grader.browsers,
             config=grader.config,
-            today=datetime.now(UTC).date().isoformat(),
+            now=grader.now,
             test_assets=self.task.test_assets,
             progress=self.progress,
         )
@@ -221,6 +240,22 @@ class _Rollout:
     def _tell(self, kind: ProgressKind, message: str) -> None:
         if self.progress is not None:
             self.progress(ProgressEvent(kind, None, None, message))
+
+
+async def _faults_named[T](doing: Awaitable[T]) -> T:
+    """Give a defect its name: it costs one artifact a mask, not the run.
+
+    Raises:
+        SubmissionFault, GraderFault, OperatorFault: as awaited.
+        GraderFault: anything else was raised.
+    """
+    try:
+        return await doing
+    except (SubmissionFault, GraderFault, OperatorFault):
+        raise
+    except Exception as defect:
+        _logger.exception("a defect of the grader")
+        raise GraderFault(f"a defect of the grader: {defect!r}") from defect
 
 
 def _first(group: BaseExceptionGroup) -> BaseException:

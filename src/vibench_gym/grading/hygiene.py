@@ -13,6 +13,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from vibench_gym.browser.snapshot import escape_unsafe
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -50,7 +52,8 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "protocol": (
         r"\b(?:record_check|end_step|finish_seeding|give_up|test_plan|full_points",
-        r"|evaluation-finished|NEXT STEP:|ALL STEPS DONE|LOOK AGAIN)(?!\w)",
+        r"|end of (?:page|shell) data|evaluation-finished",
+        r"|NEXT STEP:|ALL STEPS DONE|LOOK AGAIN)(?!\w)",
     ),
     "markup": (
         r"<\|?(?:im_start|im_end|system|assistant|endoftext)\|?>|\[/?INST\]|<</?SYS>>",
@@ -58,6 +61,10 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "score": (r"\b(?:verdict|test result|step outcome)\b\s*[:=]\s*\S+",),
 }
+_FRAME: Final = re.compile(
+    r"[\[\uff3b](?=\s*(?:end\s+of\s+\w+\s+data|older\s+result\s+shortened))", re.IGNORECASE
+)
+_BREAK: Final = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _PATTERNS: Final = {kind: re.compile("".join(p), re.IGNORECASE) for kind, p in _KINDS.items()}
 
 
@@ -84,6 +91,22 @@ def clip(text: str, limit: int) -> str:
     half = max(0, (limit - 60) // 2)
     cut = len(text) - 2 * half
     return f"{text[:half]}\n[... {cut} characters cut ...]\n{text[len(text) - half :]}"
+
+
+def unframed(text: str) -> str:
+    """App text that cannot pass for the end of its own frame (`[end of page data ...]`)."""
+    return _FRAME.sub("(", text)
+
+
+def as_data(text: str, limit: int) -> str:
+    """What a program of the app's printed: bounded, without control characters or our frame."""
+    return unframed(escape_unsafe(clip(text, limit).replace("\r\n", "\n")))
+
+
+def quoted_lines(text: str) -> str:
+    """Text that came by way of an app, every line marked, so that none can pass for one of ours."""
+    lines = _BREAK.split(unframed(text))
+    return "\n".join(f"> {escape_unsafe(line)}" for line in lines)
 
 
 def one_line(text: str, limit: int = 200) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vibench_gym.core.errors import BrowserFailed
 from vibench_gym.core.tool import ToolResult
 from vibench_gym.core.verdict import Evidence
-from vibench_gym.grading.hygiene import Flags, clip, one_line
+from vibench_gym.grading.hygiene import Flags, clip, one_line, unframed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -44,11 +44,22 @@ class PageData:
         self._watch = watch
         self._evidence: list[Evidence] = []
         self.waited_on_app_s = 0.0
+        self.crashes = 0
+        """Observations of a page whose renderer was gone."""
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         """Everything captured so far, in order."""
         return tuple(self._evidence)
+
+    def withheld(self, step: str, why: str) -> None:
+        """Note that the judge's provider refused to read what a page showed."""
+        self._log.add("error", step, error=f"pages were withheld from the judge: {why}")
+        self._flags.add(f"page withheld from the judge in {step}")
+
+    def flag(self, text: str) -> None:
+        """Note what a reader of the record should know."""
+        self._flags.add(text)
 
     async def call(
         self, name: str, arguments: Mapping[str, Any], *, step: str, phase: str
@@ -63,7 +74,7 @@ class PageData:
     def result(self, observation: Observation, note: str = "") -> ToolResult:
         """What the agent is told: marked page data, and the picture only if it asked for one."""
         shown = observation.screenshot if observation.show_screenshot else None
-        text = clip(observation.text, PAGE_CHARS)
+        text = unframed(clip(observation.text, PAGE_CHARS))
         return ToolResult(
             text=f"{text}\n[end of page data {observation.id}]{note}",
             is_error=observation.is_error,
@@ -118,6 +129,7 @@ class PageData:
             text=clip(observation.text, 4000),
         )
         if observation.page_crashed:
+            self.crashes += 1
             self._flags.add(f"page crashed in {step}")
         if observation.truncated:
             self._flags.add(f"page cut to its limit in {step}")

@@ -1,11 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""One attempt at one plan: starting state, browser, QA, and what the plan came to."""
+"""One attempt at one plan: starting state, browser, QA, and what the plan came to.
+
+A failure that is the app's only because a control without the app worked is in *doubt*: a fault of
+ours that passes looks the same. So is what fails in a stack that somebody outside has disturbed.
+Such an outcome is tried once more on a fresh stack, where the app does it again and a passing fault
+does not; the last outcome counts as it is, so doubt never masks.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import (
@@ -38,6 +44,8 @@ class Outcome:
 
     status: PlanStatus
     error: str | None = None
+    doubt: str | None = None
+    """Why it deserves another attempt, where one is left."""
 
 
 class PlanAttempt:
@@ -64,11 +72,15 @@ class PlanAttempt:
         """
         exits = contextlib.AsyncExitStack()
         try:
-            return await self._graded(exits)
+            outcome = await self._graded(exits)
+            self._shop.clock.check()
         except AppSetupFailed as fault:
-            return Outcome(PlanStatus.SETUP_FAILED, str(fault))
+            # Set-up itself has ended well: this is its snapshot, judged by a control.
+            return Outcome(PlanStatus.SETUP_FAILED, str(fault), doubt=str(fault))
         except AppStartFailed as fault:
-            return Outcome(PlanStatus.START_FAILED, str(fault))
+            return Outcome(PlanStatus.START_FAILED, str(fault), doubt=fault.doubt)
+        else:
+            return outcome
         finally:
             with self._shop.watch.phase("teardown"):
                 await settle(exits.aclose(), self._shop.note_error)
@@ -102,7 +114,8 @@ class PlanAttempt:
             broken = await broken_ground(self._shop.bench.prepared)
         if broken is None:
             raise fault
-        return Outcome(PlanStatus.SEEDING_FAILED, f"nothing can be seeded into this app: {broken}")
+        why = f"nothing can be seeded into this app: {broken}"
+        return Outcome(PlanStatus.SEEDING_FAILED, why, doubt=why)
 
     async def _test(self, exits: contextlib.AsyncExitStack, stack: Stack, summary: str) -> Outcome:
         shop = self._shop
@@ -119,7 +132,7 @@ class PlanAttempt:
         )
         brief = Brief(
             url=stack.url,
-            today=shop.bench.today,
+            today=shop.clock.today,
             assets=shop.bench.asset_names,
             seeded=self._plan.needs_seeding,
             seed_summary=summary,
@@ -138,13 +151,25 @@ class PlanAttempt:
             outcome = await self._ended(stack)
         if problems := check_verdicts(self._plan, self.book.verdicts(), pages.evidence):
             raise VerdictUnusable("; ".join(problems))
+        if outcome.doubt is None and not self.book.all_passed:
+            outcome = replace(outcome, doubt=(await stack.app_status()).disturbance)
         return outcome
 
     async def _ended(self, stack: Stack) -> Outcome:
         """An app that is gone explains its failures; a plan that was passed needs none."""
-        if not self.book.all_passed and (how := await how_app_ended(stack)) is not None:
+        if self.book.all_passed:
+            return Outcome(PlanStatus.GRADED)
+        if (how := await how_app_ended(stack)) is not None:
             return Outcome(PlanStatus.APP_CRASHED, how)
-        return Outcome(PlanStatus.GRADED)
+        return Outcome(PlanStatus.GRADED, doubt=self._doubt())
+
+    def _doubt(self) -> str | None:
+        """What besides the app may have failed a plan that ended in order."""
+        if self._pages is not None and self._pages.crashes:
+            return "a page crashed"
+        if self._shop.clock.day_ended:
+            return "the day ended that the agent was told of"
+        return None
 
     async def _agent_lost(self, stack: Stack, fault: BudgetExceeded | VerdictUnusable) -> Outcome:
         """An agent that found no end with an app that is gone was led there by the app.
@@ -175,4 +200,4 @@ class PlanAttempt:
             raise fault
         reason = f"the page took the browser down ({fault}); a control without it was fine"
         self.book.fail_current("the page leaves the browser alive", reason)
-        return Outcome(PlanStatus.GRADED, reason)
+        return Outcome(PlanStatus.GRADED, reason, doubt=reason)

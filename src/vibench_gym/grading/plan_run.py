@@ -3,7 +3,8 @@
 """One plan of one rollout: attempts, the record of what happened, results on disk at once.
 
 A grader's fault is tried again on a fresh stack, from the plan's start; then the plan is masked.
-What the operator has to see to is passed on. The app's faults are scores, at the first attempt.
+What the operator has to see to is passed on. The app's faults are scores: at the first attempt
+where it was seen to fail, at the second where only a control says that it was not us.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class PlanRun:
         self._totals = _Totals()
 
     async def run(self, *, queue_s: float = 0.0) -> PlanRecord:
-        """Grade the plan, at most `retries` times more after a grader's fault.
+        """Grade the plan, at most `retries` times more after a grader's fault, as often in doubt.
 
         Raises:
             OperatorFault: the operator has to act; nothing is recorded for the plan.
@@ -73,8 +74,10 @@ class PlanRun:
         self._tell("plan_started", self._plan.source)
         number = 1
         attempt, result = await self._attempt(number)
-        while isinstance(result, GraderFault) and number <= self._bench.config.retries:
-            self._tell("retry", f"{result.failure_kind}: {result}")
+        left = {Outcome: self._bench.config.retries, GraderFault: self._bench.config.retries}
+        while (why := _worth_another(result)) and left[_kind(result)] > 0:
+            left[_kind(result)] -= 1
+            self._tell("retry", why)
             await asyncio.to_thread(_clear_evidence, self._directory)
             number += 1
             attempt, result = await self._attempt(number)
@@ -132,6 +135,17 @@ class PlanRun:
 
     def _tell(self, kind: ProgressKind, message: str) -> None:
         self._bench.tell(ProgressEvent(kind, self._plan.id, None, message))
+
+
+def _worth_another(result: Outcome | GraderFault) -> str | None:
+    """Why the plan should be tried again; None for an outcome that stands."""
+    if isinstance(result, Outcome):
+        return f"in doubt: {result.doubt}" if result.doubt else None
+    return f"{result.failure_kind}: {result}"
+
+
+def _kind(result: Outcome | GraderFault) -> type[Outcome | GraderFault]:
+    return Outcome if isinstance(result, Outcome) else GraderFault
 
 
 def failed_record(plan: TestPlan, status: PlanStatus, error: VibenchGymError | str) -> PlanRecord:

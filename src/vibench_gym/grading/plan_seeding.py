@@ -67,7 +67,7 @@ class PlanSeeding:
             )
             async with shop.model("seeder") as model:
                 return await seeder.run(
-                    model, today=shop.bench.today, assets=shop.bench.asset_names
+                    model, today=shop.clock.today, assets=shop.bench.asset_names
                 )
         finally:
             with shop.watch.phase("teardown"):

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from vibench_gym.browser.arguments import TOOL_SPECS
 from vibench_gym.core.errors import BrowserFailed, SeedingFailed
 from vibench_gym.core.tool import ToolCall, ToolResult, ToolSpec
-from vibench_gym.grading.hygiene import clip
+from vibench_gym.grading.hygiene import as_data, clip
 from vibench_gym.grading.prompts import render
 from vibench_gym.grading.seeding_tools import (
+    END_OF_DATA,
     SEEDING_TOOLS,
     FinishSeeding,
     GiveUp,
@@ -46,6 +47,7 @@ MAX_DELIVERIES: Final = 3
 SEEDING: Final = "seeding"
 """The name under which seeding's observations and events stand beside the plan's steps."""
 _SUMMARY_CHARS: Final = 4000
+_OWN_WORDS: Final = 500
 _NO_SCRIPT: Final = (
     "/seeding holds no seed.sh; what is not in the script is not kept (an empty one will do where"
     " .env.seeding says everything)"
@@ -194,7 +196,11 @@ class Seeder:
         self._log.add("refusal", SEEDING, why=clip(problem, 2000))
         if self._deliveries >= MAX_DELIVERIES:
             self._gave_up = f"the seed does not stand on a fresh app: {problem}"
-        return ToolResult(f"REFUSED: {problem}")
+        for flag in self._flags.scan(problem, SEEDING):
+            self._log.add("flag", SEEDING, flag=flag)
+        # It may hold what the app printed: data, like every other word of the app's.
+        said = as_data(problem, self._config.shell_output_chars + _OWN_WORDS)
+        return ToolResult(f"REFUSED: {said}\n{END_OF_DATA}")
 
     async def _browse(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         if self._browser_lost:

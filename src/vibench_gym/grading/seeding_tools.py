@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from vibench_gym.core.tool import ToolResult, ToolSpec
-from vibench_gym.grading.hygiene import clip
+from vibench_gym.grading.hygiene import as_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,7 @@ SEED_ROOT: Final = "/seeding"
 MAX_FILE_CHARS: Final = 1_000_000
 _CHUNK: Final = 60_000
 """Of base64 per command: an argument of a program may hold 128 KiB."""
+END_OF_DATA: Final = "[end of shell data]"
 _MAX_TIMEOUT_FACTOR: Final = 3.0
 
 
@@ -98,7 +99,7 @@ async def run_shell(stack: Stack, call: Shell, config: GraderConfig) -> tuple[To
     )
     result = await stack.exec(call.command, timeout_s=limit)
     output = output_of(result, config.shell_output_chars)
-    text = f"Result: {_ended(result, limit)}\n{output}\n[end of shell data]"
+    text = f"Result: {_ended(result, limit)}\n{output}\n{END_OF_DATA}"
     return ToolResult(text, is_error=result.return_code != 0), output
 
 
@@ -124,14 +125,15 @@ async def write_seed_file(stack: Stack, call: WriteFile) -> ToolResult:
             timeout_s=30.0,
         )
         if result.return_code != 0:
-            return ToolResult(f"could not write {path}: {output_of(result, 500)}", is_error=True)
+            said = f"could not write {path}: {output_of(result, 500)}\n{END_OF_DATA}"
+            return ToolResult(said, is_error=True)
     return ToolResult(f"Result: wrote {path} ({len(call.content)} characters)")
 
 
 def output_of(result: ExecResult, limit: int) -> str:
     """What a command printed, both streams, bounded."""
     parts = [part.rstrip("\n") for part in (result.stdout, result.stderr) if part.strip()]
-    return clip("\n".join(parts), limit)
+    return as_data("\n".join(parts), limit)
 
 
 def _ended(result: ExecResult, limit: float) -> str:

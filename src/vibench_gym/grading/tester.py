@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vibench_gym.core.errors import AppCrashed, GraderFault, VerdictUnusable
 from vibench_gym.core.tool import ToolCall, ToolResult, ToolSpec
+from vibench_gym.grading.claims import Claims
 from vibench_gym.grading.events import ProgressEvent
+from vibench_gym.grading.hygiene import quoted_lines
 from vibench_gym.grading.prompts import render
 from vibench_gym.grading.verdict_book import Reply, VerdictBook
 from vibench_gym.grading.verdict_tools import (
@@ -27,7 +29,7 @@ from vibench_gym.grading.verdict_tools import (
     parse_verdict_call,
 )
 from vibench_gym.llm.base import Message
-from vibench_gym.llm.loop import LoopBudget, ModelSilent, ToolLoop
+from vibench_gym.llm.loop import LoopBudget, LoopEvent, ModelSilent, ToolLoop
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -87,10 +89,13 @@ class Tester:
         self._watch = watch
         self._app_gone = app_gone
         self._progress = progress
+        self._claims = Claims(pages.flag)
         self._loop: ToolLoop | None = None
         self._actions = 0
         self._idle_turns = 0
         self._finished = False
+        self._unreadable = ""
+        """The last step of which the provider refused to read what a page showed."""
 
     @property
     def tools(self) -> Sequence[ToolSpec]:
@@ -119,6 +124,7 @@ class Tester:
                 model_seconds=self._config.model_time_per_plan_s,
             ),
             done=lambda: self._finished,
+            on_event=self._hear,
         )
         try:
             await loop.run()
@@ -128,9 +134,21 @@ class Tester:
             # Every verdict is in: what the agent does afterwards cannot change one.
             if self._book.complete and not isinstance(fault, VerdictUnusable):
                 return
+            if isinstance(fault, VerdictUnusable) and self._step and self._step == self._unreadable:
+                # The provider reads everything but the app's pages; the agent would not say so.
+                self._book.fail_current("its judge can read the page", str(fault))
+                return
             if isinstance(fault, ModelSilent) and self._withdrawn():
                 raise VerdictUnusable(f"no verdict with the budget used up: {fault}") from fault
             raise
+
+    def _hear(self, event: LoopEvent) -> None:
+        """A page that the provider refuses to read was not seen: it carries no pass."""
+        if event.kind == "withheld":
+            self._pages.withheld(self._step, str(event.detail["why"]))
+            if event.detail["blind"]:
+                self._unreadable = self._step
+                self._book.not_shown()
 
     def begin_turn(self) -> None:
         """To be called before each request to the model.
@@ -171,7 +189,7 @@ class Tester:
             precondition=self._plan.precondition,
             notes=self._plan.notes,
             seeded=brief.seeded,
-            seed_summary=brief.seed_summary or "(nothing)",
+            seed_summary=quoted_lines(brief.seed_summary or "(nothing)"),
             assets=brief.assets,
             number=1,
             total=len(self._plan.steps),
@@ -190,6 +208,7 @@ class Tester:
         observation = await self._pages.call(name, arguments, step=step, phase="qa_browser")
         self._book.add_evidence(observation.id, shows_page=not observation.page_crashed)
         self._actions += 1
+        self._claims.shown(observation.id, observation.text)
         self._check_app_time()
         return self._pages.result(observation, f"\n{_WITHDRAWN}" if self._withdrawn() else "")
 
@@ -197,6 +216,11 @@ class Tester:
         step = self._step
         match call:
             case RecordCheck():
+                if (objection := self._claims.objection(step, call)) is not None:
+                    # Not the book's: what a judge cites wrongly is no verdict that masks.
+                    reply = Reply("refused", f"REFUSED: {objection}.")
+                    self._note(reply, step, call)
+                    return ToolResult(reply.text)
                 reply = self._book.record_check(
                     step=call.step,
                     check=call.check,
@@ -219,6 +243,7 @@ class Tester:
 
     def _begin_step(self) -> None:
         self._actions = self._idle_turns = 0
+        self._claims.begin_step()
         step = self._book.current
         if self._loop and step and len(step.prose) > _SHORT_PROSE:
             self._loop.say(f"The step at hand is {step.name}:\n\n{step.prose}")
@@ -239,6 +264,7 @@ class Tester:
             await asyncio.sleep(self._config.second_look_wait_s)
         observation = await self._pages.observe(step=step, phase="qa_second_look")
         self._book.add_evidence(observation.id, shows_page=not observation.page_crashed)
+        self._claims.shown(observation.id, observation.text)
         self._log.add("second_look", step, check=call.check, observation=observation.id)
         self._check_app_time()
         result = self._pages.result(observation)

@@ -91,6 +91,11 @@ class VerdictBook:
             self._open.shown_page |= self._open.page_this_turn
             self._open.page_this_turn = False
 
+    def not_shown(self) -> None:
+        """What the agent was to be shown was kept from it: it carries no pass."""
+        if self._open is not None:
+            self._open.shown_page = self._open.page_this_turn = False
+
     def add_evidence(self, evidence_id: str, *, shows_page: bool) -> None:
         """Note an observation captured in the current step.
 

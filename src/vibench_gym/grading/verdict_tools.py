@@ -30,6 +30,11 @@ class RecordCheck(VerdictCall):
     check: Words = Field(description="the action or verification, in words that name it")
     outcome: Outcome
     reason: Words = Field(default="", description="what you saw that makes it so")
+    saw: list[Words] = Field(
+        default_factory=list,
+        max_length=10,
+        description="words of the page that show it, word for word, from this step's observations",
+    )
     non_fatal_quote: Words | None = Field(
         default=None,
         description="for a failure that the plan allows: the step's own sentence, word for word",

@@ -15,6 +15,7 @@ from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, St
 from vibench_gym.grading.hygiene import Flags
 from vibench_gym.grading.metering import MeteredModel, ModelRole
 from vibench_gym.grading.page_data import PageData
+from vibench_gym.grading.wall_clock import WallClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -44,6 +45,7 @@ class Workshop:
         self.watch = watch
         self.flags = Flags()
         self.memory = PeakMemory()
+        self.clock = WallClock(bench.now)
         self.models: list[MeteredModel] = []
 
     async def stand_up(

@@ -14,10 +14,8 @@ import asyncio
 import contextlib
 import secrets
 import shlex
-import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from nemo_gym.sandbox import AsyncSandbox
@@ -25,9 +23,11 @@ from nemo_gym.sandbox import AsyncSandbox
 from vibench_gym.core.config import MIB
 from vibench_gym.gym.harvest import Harvest, harvest
 from vibench_gym.gym.model_route import ModelTraffic, SupportsModelRoute
+from vibench_gym.sandbox.work_folder import work_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from nemo_gym.sandbox import SandboxSpec
     from nemo_gym.sandbox.providers.base import SandboxHandle, SandboxProvider
@@ -135,8 +135,8 @@ class BuildBox:
         Raises:
             TimeoutError: the provider takes too long.
         """
-        with tempfile.TemporaryDirectory(prefix="vibench-gym-stage-") as folder:
-            local = Path(folder) / "file"
+        async with work_folder("stage") as folder:
+            local = folder / "file"
             async with asyncio.timeout(STAGE_TIMEOUT_S):
                 for path, content in files.items():
                     await asyncio.to_thread(local.write_bytes, content)
@@ -235,8 +235,8 @@ class BuildBox:
 
     async def _read(self, name: str) -> bytes:
         """One of the harness's files, nothing where it cannot be had; the first bytes of it."""
-        with tempfile.TemporaryDirectory(prefix="vibench-gym-read-") as folder:
-            local = Path(folder) / "file"
+        async with work_folder("read") as folder:
+            local = folder / "file"
             with contextlib.suppress(Exception):  # a builder may have removed it, or its box
                 async with asyncio.timeout(STAGE_TIMEOUT_S):
                     await self._sandbox.download(f"{self._scratch}/{name}", local)

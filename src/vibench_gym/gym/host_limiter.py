@@ -9,16 +9,16 @@ process the first to ask is the first to be served; between processes it is whoe
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import stat
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.sandbox.janitor import host_temporary_folder
+from vibench_gym.sandbox.locks import try_lock
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
 
 _POLL_S: Final = 0.2
@@ -26,7 +26,7 @@ _POLL_S: Final = 0.2
 
 def default_slots_dir() -> Path:
     """A folder of this user on this host; never one that hosts share."""
-    return Path(tempfile.gettempdir()) / f"vibench-gym-{os.geteuid()}" / "grading-slots"
+    return host_temporary_folder() / f"vibench-gym-{os.geteuid()}" / "grading-slots"
 
 
 class HostLimiter:
@@ -67,35 +67,15 @@ class HostLimiter:
 
     def _try(self) -> int | None:
         for number in range(self._slots):
-            if (descriptor := try_lock(self._folder / str(number))) is not None:
+            try:
+                descriptor = try_lock(self._folder / str(number))
+            except FileNotFoundError:  # an empty folder may be taken away
+                private_folder(self._folder.parent)
+                private_folder(self._folder)
+                return None
+            if descriptor is not None:
                 return descriptor
         return None
-
-
-def try_lock(path: Path) -> int | None:
-    """Lock a file that is made where it is missing; None where somebody else has it."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    except BaseException:
-        os.close(descriptor)
-        raise
-    if not _still_there(path, descriptor):
-        # Its last holder took it away between our opening and our locking it.
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
-def _still_there(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.lstat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def private_folder(folder: Path) -> None:

@@ -14,12 +14,12 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import PrerequisiteMissing
 from vibench_gym.gym.harness import Program
+from vibench_gym.sandbox.janitor import WorkFolder
 from vibench_gym.stack.cache import cache_root, locked
 from vibench_gym.stack.node import find_node
 
@@ -117,7 +117,7 @@ def _install(name: str, root: Path) -> None:
             encoding="utf-8",
         )
     node = find_node(cache_root()).prefix / "bin"
-    with tempfile.TemporaryDirectory(prefix="vibench-gym-npm-") as cache:
+    with WorkFolder("npm") as cache:
         argv = [str(node / "npm"), command, "--ignore-scripts", "--no-audit", "--no-fund"]
         env = {**os.environ, "PATH": f"{node}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
         try:

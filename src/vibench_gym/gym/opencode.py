@@ -14,13 +14,13 @@ import json
 import os
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
 from vibench_gym.gym.harness import HarnessRun
 from vibench_gym.gym.opencode_events import read_events
+from vibench_gym.sandbox.janitor import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,8 +140,8 @@ class OpenCode:
         if self.program is None:
             return ""
         program = self.program.folder / self.program.executable
-        with tempfile.TemporaryDirectory(prefix="vibench-gym-opencode-") as home:
-            env = {"PATH": os.defpath, "HOME": home, **_environment(home)}
+        with WorkFolder("opencode") as home:
+            env = {"PATH": os.defpath, "HOME": str(home), **_environment(str(home))}
             if config is not None:
                 env["OPENCODE_CONFIG_CONTENT"] = json.dumps(config)
             try:

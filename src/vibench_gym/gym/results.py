@@ -31,6 +31,8 @@ _REGISTERED: Final[Mapping[str, str]] = {
     "sandbox_unavailable": gym_kinds.PROVIDER_UNAVAILABLE,
     "database_unavailable": gym_kinds.PROVIDER_UNAVAILABLE,
     "browser_failed": gym_kinds.PROVIDER_UNAVAILABLE,
+    "registry_unavailable": gym_kinds.PROVIDER_UNAVAILABLE,
+    "clock_jumped": gym_kinds.VERIFIER_ERROR,
     "grader_model_failed": gym_kinds.JUDGE_FAILED,
     "verdict_unusable": gym_kinds.JUDGE_UNPARSEABLE,
     "grader_fault": gym_kinds.VERIFIER_ERROR,

@@ -105,7 +105,7 @@ class Verification:
             _LOG.exception("grading %s failed", folder)
             reason = f"{type(defect).__name__}: {defect}"
             return _unmeasured(task, gym_kinds.VERIFIER_ERROR, reason)
-        # A defect met while grading is to be mended like any other.
+        # A defect or a clock that was set, met while grading, is to be mended like any other.
         mended_later = answer.mask_sample and answer.failure_kind == gym_kinds.VERIFIER_ERROR
         return Finding(answer, final=not mended_later)
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from vibench_gym.core.errors import GraderModelFailed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -58,11 +60,19 @@ class Completion:
     """A replayed model reads the whole conversation each time: nothing in it may be shortened."""
 
 
+class ConversationRefused(GraderModelFailed):
+    """The endpoint works, but not with this conversation: too long, or not to its liking.
+
+    What is in it may be an app's doing, so the caller tries without that first.
+    """
+
+
 class ChatModel(Protocol):
     """A model that answers a conversation, with tools.
 
     Raises:
         GraderModelFailed: no usable answer within the retry budget.
+        ConversationRefused: one of those; another conversation may be answered.
         CassetteMiss: a replayed model has no answer for this conversation.
     """
 

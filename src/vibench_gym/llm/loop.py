@@ -5,7 +5,8 @@
 Invariants: every call that a model makes gets exactly one answer, in order, even when it is
 malformed or names a tool that is not offered; the conversation stays one that endpoints accept;
 turns, tokens and the model's own seconds are bounded, and only the model's time counts here, never
-the tools'. Errors of the tools' handler pass through unchanged.
+the tools'. Errors of the tools' handler pass through unchanged. A conversation that the endpoint
+refuses is asked again without what tools returned: if that is refused, too, it was not their doing.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from vibench_gym.core.errors import BudgetExceeded, GraderModelFailed
 from vibench_gym.core.tool import ToolCall, ToolResult
-from vibench_gym.llm.base import Message, Usage
-from vibench_gym.llm.pruning import Pruning
+from vibench_gym.llm.base import ConversationRefused, Message, Usage
+from vibench_gym.llm.pruning import Pruning, withholdings
 from vibench_gym.llm.script import ERROR_PREFIX
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ NUDGE = "Go on by calling one of the tools; a turn without a tool call does noth
 CUT_OFF = "Your answer was cut off at the output limit. Be brief: call one tool."
 
 
-type EventKind = Literal["completion", "tool_call", "tool_result", "nudge", "user", "pruned"]
+type EventKind = Literal[
+    "completion", "tool_call", "tool_result", "nudge", "user", "pruned", "withheld"
+]
 
 
 class ModelSilent(GraderModelFailed):
@@ -122,6 +125,7 @@ class ToolLoop:
             BudgetExceeded: turns, tokens or model seconds are used up.
             ModelSilent: no tool call in three turns running.
             GraderModelFailed: the model gave no usable answer.
+            ConversationRefused: the endpoint refuses even what no tool has returned.
             CassetteMiss: a replayed model has no answer for this conversation.
         """
         while not self._done():
@@ -131,7 +135,7 @@ class ToolLoop:
     async def step(self) -> None:
         """One turn: one completion and its calls; raises as `run`."""
         offered = {tool.name: tool for tool in self._offered()}
-        completion = await self._complete(tuple(offered.values()))
+        completion = await self._accepted(tuple(offered.values()))
         calls = completion.message.tool_calls
         cut_off = completion.finish_reason == "length"
         if not calls:
@@ -147,6 +151,24 @@ class ToolLoop:
 
     def _offered(self) -> Sequence[ToolSpec]:
         return self._tools() if callable(self._tools) else self._tools
+
+    async def _accepted(self, tools: Sequence[ToolSpec]) -> Completion:
+        """A completion; of less of the conversation where the endpoint refuses all of it.
+
+        Raises:
+            ConversationRefused: it refuses even what no tool has returned.
+        """
+        try:
+            return await self._complete(tools)
+        except ConversationRefused as refused:
+            for less, blind in withholdings(self._messages):
+                self._messages = less
+                self._event("withheld", blind=blind, why=str(refused)[:500])
+                try:
+                    return await self._complete(tools)
+                except ConversationRefused:
+                    continue
+            raise
 
     async def _complete(self, tools: Sequence[ToolSpec]) -> Completion:
         budget = self._budget

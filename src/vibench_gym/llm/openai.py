@@ -24,6 +24,7 @@ import httpx
 import openai
 
 from vibench_gym.core.errors import CassetteMiss, ConfigError, GraderModelFailed
+from vibench_gym.llm.base import ConversationRefused
 from vibench_gym.llm.wire import (
     BadAnswer,
     error_code,
@@ -56,6 +57,8 @@ _RETRIED = frozenset({408, 409, 425, 429})
 _SERVER_ERROR = 500
 _BAD_REQUEST = 400
 _AUTH = frozenset({401, 403})
+_REFUSED = frozenset({_BAD_REQUEST, 413, 422})
+_CONTENT_FILTER = "content_filter"
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 
 
@@ -66,6 +69,8 @@ class _Failure:
     reason: str
     retry: bool
     wait_s: float | None = None
+    refused: bool = False
+    """It is this conversation that the endpoint does not take."""
 
 
 class OpenAIChatModel:
@@ -124,6 +129,7 @@ class OpenAIChatModel:
 
         Raises:
             GraderModelFailed: no usable answer within the retry budget, or none to be hoped for.
+            ConversationRefused: none for this conversation.
             CassetteMiss: a replayed model has no answer for this conversation.
         """
         request = await asyncio.to_thread(self._request, messages, tools)
@@ -166,7 +172,7 @@ class OpenAIChatModel:
         try:
             async with asyncio.timeout(self._config.timeout_s):
                 body = await self._post(limited)
-            return read_completion(body, tools=tools, id_prefix=f"call_{turn}")
+            completion = read_completion(body, tools=tools, id_prefix=f"call_{turn}")
         except BadAnswer as error:
             return _Failure(self._safe(str(error)), retry=True)
         except (TimeoutError, openai.APITimeoutError):
@@ -177,6 +183,9 @@ class OpenAIChatModel:
             cause = error.__cause__ or error
             text = f"{type(cause).__name__}: {str(cause)[:300]}"
             return _Failure(self._safe(f"no connection or a broken answer ({text})"), retry=True)
+        if completion.finish_reason == _CONTENT_FILTER and not completion.message.tool_calls:
+            return _Failure("the answer was kept back by a content filter", False, refused=True)
+        return completion
 
     async def _post(self, request: dict[str, Any]) -> object:
         create = self._client.chat.completions.with_streaming_response.create
@@ -215,11 +224,17 @@ class OpenAIChatModel:
             return _Failure(f"HTTP {status}: {said}", retry=True, wait_s=0.0)
         hopeless = error_code(body) == "insufficient_quota"
         retry = (status in _RETRIED or status >= _SERVER_ERROR) and not hopeless
-        return _Failure(f"HTTP {status}: {said}", retry, _retry_after(error.response.headers))
+        return _Failure(
+            f"HTTP {status}: {said}",
+            retry,
+            _retry_after(error.response.headers),
+            refused=status in _REFUSED,
+        )
 
     def _give_up(self, failure: _Failure, attempts: int, elapsed: float) -> NoReturn:
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts in {elapsed:.0f} s"
-        raise GraderModelFailed(f"{self.name} at {self._where}: {failure.reason} ({tries})")
+        kind = ConversationRefused if failure.refused else GraderModelFailed
+        raise kind(f"{self.name} at {self._where}: {failure.reason} ({tries})")
 
     def _safe(self, text: str) -> str:
         return text.replace(self._key, "***")

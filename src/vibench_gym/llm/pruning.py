@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from vibench_gym.llm.base import Message
 
@@ -58,3 +58,33 @@ class Pruning:
             return replace(message, images=())
         text = message.text[: self.head_chars] + MARKER.format(cut=cut)
         return replace(message, text=text, images=())
+
+
+WITHHELD = (
+    "[withheld: your provider refuses to read this result, for its length or for what it says."
+    " Look in a way that shows less (a single element, a picture), or judge that it is blocked]"
+)
+
+
+def withholdings(messages: Sequence[Message]) -> Iterator[tuple[list[Message], bool]]:
+    """A refused conversation with less and less of what tools returned, until nothing is left.
+
+    First old results go down to their heads, then the last turn's are withheld, then all. Beside
+    each conversation stands whether the model is blind in it to what its last turn returned.
+    """
+    results = [index for index, message in enumerate(messages) if message.role == "tool"]
+    if not results:
+        return
+    last = max(
+        (index for index, message in enumerate(messages) if message.role == "assistant"), default=0
+    )
+    latest = {index for index in results if index > last}
+    shorter = Pruning(keep=len(latest)).apply(messages)
+    if shorter != list(messages):
+        yield shorter, False
+    yield [_withheld(m) if i in latest else m for i, m in enumerate(shorter)], bool(latest)
+    yield [_withheld(m) if i in results else m for i, m in enumerate(shorter)], True
+
+
+def _withheld(message: Message) -> Message:
+    return replace(message, text=WITHHELD, images=())

@@ -68,6 +68,8 @@ class BoxSpec:
     """False: a network namespace of its own with nothing in it."""
     nested_userns: bool = False
     """Chromium's own sandbox needs it."""
+    first_process: bool = False
+    """The command is the box's process 1, which nothing in the box can kill."""
     log_path: Path | None = None
     """Where standard output and error go, bounded by `limits.output_bytes`; appended to."""
 
@@ -86,6 +88,7 @@ class BoxSpec:
             "limits": self.limits.model_dump(),
             "network": self.network,
             "nested_userns": self.nested_userns,
+            "first_process": self.first_process,
             "logs": True,
         }
 
@@ -109,6 +112,15 @@ class Box:
     def killed(self) -> bool:
         """Whether it was killed for going beyond its limits."""
         return self._ended.done() and bool(self._ended.result()["killed"])
+
+    @property
+    def killed_unasked(self) -> bool:
+        """Whether SIGKILL ended it that neither we nor a limit nor anything in the box sent.
+
+        Told of bubblewrap itself, and of a command that is the box's process 1. Of any other it
+        cannot be told: what is in the box could have killed it.
+        """
+        return self._ended.done() and bool(self._ended.result().get("unasked", False))
 
     async def wait(self, timeout_s: float | None = None) -> int:
         """Wait until everything in the box has ended.

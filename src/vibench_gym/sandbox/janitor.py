@@ -21,11 +21,17 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vibench_gym.sandbox import docker_leftovers
 from vibench_gym.sandbox.agent.cgroup import remove_zone
+from vibench_gym.sandbox.locks import mark_alive
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 PREFIX = "vibench-gym-"
+_OWN = "of"
 _REMOVE_TIMEOUT_S = 60.0
 _TRIES_FOR_S = 8.0
 
@@ -51,18 +57,59 @@ def remove_tree(path: Path) -> bool:
 
 
 class WorkFolder:
-    """A private folder that does not outlive the grader; remove it when done."""
+    """A private folder that does not outlive the grader; remove it when done.
+
+    A lock marks it as in use, so that `vibench-gym gc` can tell what a crash left behind.
+    """
 
     def __init__(self, name: str, parent: Path | None = None) -> None:
-        token = secrets.token_hex(6)
-        self.path = (parent or Path(tempfile.gettempdir())).resolve() / f"{PREFIX}{name}-{token}"
-        register(self.path, "tree")
-        self.path.mkdir(mode=0o700)
+        self._parent = (parent or Path(tempfile.gettempdir())).resolve()
+        self._alive: int | None = None
+        while self._alive is None:  # whoever collects garbage may come between the two steps
+            self.path = self._parent / f"{PREFIX}{name}-{secrets.token_hex(6)}"
+            register(self.path, "tree")
+            self.path.mkdir(mode=0o700)
+            self._alive = mark_alive(self.path)
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.remove()
 
     def remove(self) -> None:
         """Remove the folder and what is in it; safe to call twice. Blocks: use a thread."""
         if remove_tree(self.path):
             forget(self.path)
+        alive, self._alive = self._alive, None
+        if alive is not None:
+            os.close(alive)
+
+
+def own_temporary_folder() -> None:
+    """Let this program and all it starts keep temporary files in a folder that goes with it.
+
+    For programs whose libraries make such files on import; call it before that.
+    """
+    if not _is_own(Path(tempfile.gettempdir())):
+        folder = WorkFolder(_OWN)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder.path)
+        atexit.register(folder.remove)
+
+
+def host_temporary_folder() -> Path:
+    """The system's temporary folder, whatever `own_temporary_folder` made of it."""
+    folder = Path(tempfile.gettempdir())
+    return folder.parent if _is_own(folder) else folder
+
+
+def _is_own(folder: Path) -> bool:
+    return folder.name.startswith(f"{PREFIX}{_OWN}-")
 
 
 class _Link:
@@ -72,17 +119,27 @@ class _Link:
         self._lock = threading.Lock()
         self._pipe = -1
         self._owner = 0
+        self._entries: dict[str, str] = {}
 
     def say(self, action: str, path: Path | str, kind: str) -> None:
-        line = json.dumps([action, str(path), kind]).encode() + b"\n"
         with self._lock:
             if self._owner != os.getpid():
+                self._entries.clear()  # a forked child answers for nothing of its parent's
                 self._start()
             try:
-                os.write(self._pipe, line)
+                self._write(action, str(path), kind)
             except BrokenPipeError:
                 self._start()
-                os.write(self._pipe, line)
+                for listed, listed_kind in self._entries.items():
+                    self._write("add", listed, listed_kind)
+                self._write(action, str(path), kind)
+            if action == "add":
+                self._entries[str(path)] = kind
+            else:
+                self._entries.pop(str(path), None)
+
+    def _write(self, action: str, path: str, kind: str) -> None:
+        os.write(self._pipe, json.dumps([action, path, kind]).encode() + b"\n")
 
     def _start(self) -> None:
         reader, self._pipe = os.pipe2(os.O_CLOEXEC)

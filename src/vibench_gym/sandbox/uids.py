@@ -8,12 +8,12 @@ other should a namespace ever fail. A lease is a lock on a file, gone with the p
 
 from __future__ import annotations
 
-import fcntl
 import os
 from pathlib import Path
 from typing import Self
 
 from vibench_gym.core.errors import SandboxUnavailable
+from vibench_gym.sandbox.locks import try_lock
 
 BASE = 200_000
 SLOTS = 1000
@@ -21,6 +21,8 @@ _PER_SLOT = 3
 _SMALL_BASE = 50_000
 """Used where the host maps too few uids, as rootless containers do."""
 _CAP_SYS_ADMIN = 21
+LEASES = Path("/run/vibench-gym/uids")
+"""A file for each lease that was ever had; locked while it is."""
 
 
 def uid_base() -> int | None:
@@ -66,16 +68,12 @@ class UidLease:
         if base is None:
             return cls(None, None)
         try:
-            folder = Path("/run/vibench-gym/uids")
+            folder = LEASES
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for slot in range(SLOTS):
-                lock = os.open(folder / str(slot), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    os.close(lock)
-                    continue
-                return cls(base + slot * _PER_SLOT, lock)
+                lock = try_lock(folder / str(slot))
+                if lock is not None:
+                    return cls(base + slot * _PER_SLOT, lock)
         except OSError as error:
             raise SandboxUnavailable(f"cannot lease uids for boxes: {error}") from error
         raise SandboxUnavailable(f"all {SLOTS} leases of uids are in use")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SETUP_SCRIPT = "setup-environment.sh"
 START_SCRIPT = "start-server.sh"
+# Playwright names a profile folder on the host, wherever TMPDIR points there; the last one counts.
+_OWN_PROFILE = 'exec "$0" "$@" --user-data-dir=/tmp/profile'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class AppBoxes:
     def browser(self, chromium: Chromium) -> BoxSpec:
         """Chromium's box: nothing of the app's files, a home and temporary folder of its own."""
         return BoxSpec(
-            argv=(chromium.box_executable,),
+            argv=("/usr/bin/bash", "-c", _OWN_PROFILE, chromium.box_executable),
             user="browser",
             env={"LANG": "C.UTF-8", "TZ": "UTC", "PATH": "/usr/bin:/bin"},
             binds=tuple(Bind(target, source=source) for target, source in chromium.mounts),

@@ -46,6 +46,11 @@ class AppProcess(Protocol):
         """Whether it was ended for using more than it may."""
         ...
 
+    @property
+    def killed_unasked(self) -> bool:
+        """Whether SIGKILL ended it that neither we nor a limit sent."""
+        ...
+
     async def wait(self, timeout_s: float | None = None) -> int:
         """Wait for its end; TimeoutError if that takes longer."""
         ...
@@ -135,6 +140,12 @@ class AppServer:
             exited.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await exited
+
+    @property
+    def disturbance(self) -> str | None:
+        """Whether its box was killed by somebody outside of it."""
+        unasked = self._box is not None and self._box.killed_unasked
+        return "the app's box was killed from outside" if unasked else None
 
     async def stop(self) -> None:
         """End the server and all that it started."""

@@ -46,6 +46,8 @@ class AppStatus:
     exit_code: int | None
     log_tail: str
     listening_ports: tuple[int, ...]
+    disturbance: str | None = None
+    """What in the stack somebody outside of it has killed, which no app can do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ class StackBuilder(Protocol):
         Raises:
             AppSetupFailed: `setup-environment.sh` failed, hung, or used more than it may.
             DatabaseUnavailable: PostgreSQL does not start from the template.
+            RegistryUnavailable: a registry failed the script, and fails us, too.
             SandboxUnavailable: the namespaces cannot be made.
         """
         ...

@@ -12,9 +12,10 @@ import contextlib
 import fcntl
 import os
 import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from vibench_gym.sandbox.janitor import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,8 +49,8 @@ def made_once(entry: Path, make: Callable[[Path], None]) -> Path:
         return entry
     with locked(entry.parent / f".{entry.name}.lock"):
         if not entry.is_dir():
-            with tempfile.TemporaryDirectory(dir=entry.parent, prefix=".making-") as making:
-                content = Path(making) / "content"
+            with WorkFolder("making", entry.parent) as making:
+                content = making / "content"
                 content.mkdir()
                 make(content)
                 content.rename(entry)

@@ -155,7 +155,7 @@ class ContainerProcess:
         limit = project.config.app.output_bytes
         fd = os.open(log, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._log = BoundedLog(fd, limit)
-        self._killed = False
+        self._killed = self._asked = False
         self._code: int | None = None
         self._following = asyncio.create_task(self._follow())
 
@@ -184,6 +184,11 @@ class ContainerProcess:
         """Whether a process of it was killed for want of memory."""
         return self._killed
 
+    @property
+    def killed_unasked(self) -> bool:
+        """Whether SIGKILL ended it that neither we nor a limit sent."""
+        return self._code == KILLED_CODE and not self._killed and not self._asked
+
     async def wait(self, timeout_s: float | None = None) -> int:
         """Wait for its end; TimeoutError if that takes longer."""
         async with asyncio.timeout(timeout_s):
@@ -192,6 +197,7 @@ class ContainerProcess:
 
     async def terminate(self, grace_s: float = 3.0) -> int:
         """Ask everything in the container to end, then kill it."""
+        self._asked = self._asked or self._code is None
         if self._code is None:
             await self._project.engine.call(
                 "exec", self._project.container("app"), "sh", "-c", "kill -TERM -1; exit 0",
@@ -203,6 +209,7 @@ class ContainerProcess:
 
     async def kill(self) -> int:
         """Kill everything in the container."""
+        self._asked = self._asked or self._code is None
         await kill_everything(self._project, "app")
         try:
             return await self.wait(_SIGNAL_TIMEOUT_S)

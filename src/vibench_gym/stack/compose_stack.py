@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 from vibench_gym.core.errors import (
@@ -183,7 +184,7 @@ class ComposeStack:
 
     async def app_status(self) -> AppStatus:
         """Whether the app is running, and its last words."""
-        return await self._server.status()
+        return replace(await self._server.status(), disturbance=self._server.disturbance)
 
     async def usage(self) -> StackUsage:
         """Memory, disk and processes of the whole stack."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from vibench_gym.core.errors import AppSetupFailed
 from vibench_gym.sandbox.uids import UidLease
 from vibench_gym.stack.app_box import AppBoxes
 from vibench_gym.stack.host import Host, find_host
@@ -71,6 +72,7 @@ class LocalStackBuilder:
             AppSetupFailed: `setup-environment.sh` failed, hung, or used more than it may.
             DatabaseUnavailable: PostgreSQL does not start from the template.
             PrerequisiteMissing: something is not installed on this host.
+            RegistryUnavailable: a registry failed the script, and fails us, too.
             SandboxUnavailable: the namespaces cannot be made.
         """
         host = await self.find_host()
@@ -78,13 +80,38 @@ class LocalStackBuilder:
         uids = UidLease.acquire()
         setup = SetUp(host, boxes, uids)
         try:
-            report, work = await setup.run(app_dir, log_path)
+            done = await _undoubted(setup, app_dir, log_path)
+            if done is None:
+                await _discard(setup)
+                setup = SetUp(host, boxes, uids)
+                done = await setup.run(app_dir, log_path)
+            report, work = done
         except BaseException:
-            if setup.work is not None:
-                await asyncio.shield(asyncio.to_thread(setup.work.remove))
+            await _discard(setup)
             uids.release()
             raise
         return LocalPreparedApp(host, boxes, uids=uids, work=work, setup=report)
+
+
+async def _undoubted(
+    setup: SetUp, app_dir: Path, log_path: Path | None
+) -> tuple[SetupReport, WorkFolder] | None:
+    """What a set-up came to; None where something outside failed it for a moment.
+
+    Or the app made that stumble: what a second run comes to, counts.
+    """
+    try:
+        done = await setup.run(app_dir, log_path)
+    except AppSetupFailed:
+        if setup.in_doubt:
+            return None
+        raise
+    return None if setup.in_doubt else done
+
+
+async def _discard(setup: SetUp) -> None:
+    if setup.work is not None:
+        await asyncio.shield(asyncio.to_thread(setup.work.remove))
 
 
 class LocalPreparedApp:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from vibench_gym.core.config import MIB
 from vibench_gym.core.errors import (
     AppSetupFailed,
+    AppStartFailed,
     DatabaseUnavailable,
     SandboxUnavailable,
     SeedingFailed,
@@ -105,7 +107,7 @@ class LocalStack:
             with self._timed("database"):
                 await self._start_database()
             with self._timed("app_start"):
-                await self._server.start()
+                await self._start_app()
             if self._seed is not None:
                 with self._timed("files"):
                     await self._enter_seeded(self._seed)
@@ -190,7 +192,7 @@ class LocalStack:
 
     async def app_status(self) -> AppStatus:
         """Whether the app is running, and its last words."""
-        return await self._server.status()
+        return replace(await self._server.status(), disturbance=self._disturbance())
 
     async def usage(self) -> StackUsage:
         """Memory, disk and processes of the whole stack."""
@@ -209,6 +211,16 @@ class LocalStack:
         if self._chromium is None:
             return
         self._launcher = await self._zone.launcher(self._boxes.browser(self._chromium))
+
+    async def _start_app(self) -> None:
+        try:
+            await self._server.start()
+        except AppStartFailed as fault:
+            fault.doubt = self._disturbance()
+            raise
+
+    def _disturbance(self) -> str | None:
+        return self._server.disturbance or self._database.disturbance
 
     async def _enter_seeded(self, seed: Seed) -> None:
         result = await self.apply_seed(seed)

@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 from vibench_gym.core.config import GIB
 from vibench_gym.stack import index_pages, tunnel
 from vibench_gym.stack.http_wire import HttpProtocolError, Request, read_request, send_response
+from vibench_gym.stack.outage import outage
 from vibench_gym.stack.serving import serving
 from vibench_gym.stack.upstream import Upstream, UpstreamRefused
 
@@ -71,12 +72,22 @@ class Mirror:
             for url in (*registries.python_indexes, registries.npm)
         }
         self._blocked: Counter[str] = Counter()
+        self._failed: set[str] = set()
         self._connections = asyncio.Semaphore(MAX_CONNECTIONS)
 
     @property
     def blocked_hosts(self) -> Mapping[str, int]:
         """Hosts that were asked for and refused, with the number of times."""
         return dict(self._blocked)
+
+    @property
+    def failed_hosts(self) -> frozenset[str]:
+        """Registries that failed a request of this set-up with no older answer at hand."""
+        return frozenset(self._failed)
+
+    async def outage(self) -> str | None:
+        """Whose fault that was: what is wrong with a registry, None if all that failed work now."""
+        return await outage(self._registries, self._upstream, sorted(self._failed))
 
     @property
     def env(self) -> dict[str, str]:
@@ -138,6 +149,8 @@ class Mirror:
         try:
             content_type, body = await self._answer(request)
         except UpstreamRefused as refused:
+            if refused.failed_at is not None:
+                self._failed.add(refused.failed_at)
             await send_response(writer, request, refused.status, f"{refused}\n".encode())
             return True
         size = len(body) if isinstance(body, bytes) else body.path.stat().st_size

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vibench_gym.sandbox.zone import Bind, BoxSpec
@@ -43,6 +44,8 @@ SETTINGS = {
     "min_wal_size": "4MB",
     "max_wal_size": "256MB",
     "huge_pages": "off",
+    # Loaded by the server itself: code of the app's there could end it as if it had been killed.
+    "shared_preload_libraries": "",
     "log_timezone": "UTC",
 }
 _INITIALISE = f"""
@@ -71,6 +74,15 @@ class Database:
         """Whether the server's process is there."""
         return self._box is not None and self._box.returncode is None
 
+    @property
+    def disturbance(self) -> str | None:
+        """Whether the server was killed by somebody outside of its box; None if it was not.
+
+        The app may end it through its superuser, but not by SIGKILL: it is the box's process 1.
+        """
+        unasked = self._box is not None and self._box.killed_unasked
+        return "PostgreSQL was killed from outside of its box" if unasked else None
+
     async def initialise(self) -> None:
         """Make an empty cluster with the app's user and database in the zone's state.
 
@@ -93,7 +105,9 @@ class Database:
         """
         settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         program = f"{self._binaries.box_bin}/postgres"
-        spec = self._spec(program, "-D", "/data", *settings, log_path=log_path)
+        spec = replace(
+            self._spec(program, "-D", "/data", *settings, log_path=log_path), first_process=True
+        )
         self._box = box = await self._zone.spawn(spec)
         try:
             async with asyncio.timeout(START_TIMEOUT_S):

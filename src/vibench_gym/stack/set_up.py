@@ -3,7 +3,9 @@
 """One run of `setup-environment.sh`, and the snapshot of what it left.
 
 Whatever it does (fails, hangs, fills its space, leaves a tree that cannot be copied) is the app's
-fault; only what also happens to the template, without the app, is ours.
+fault; only what also happens to the template, without the app, is ours. So is a registry that
+failed it and fails us, too: then not even a set-up that ended well is one, for scripts often go on
+without the packages they asked for.
 """
 
 from __future__ import annotations
@@ -14,8 +16,13 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from vibench_gym.core.errors import AppSetupFailed, DatabaseUnavailable, SandboxUnavailable
-from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.core.errors import (
+    AppSetupFailed,
+    DatabaseUnavailable,
+    RegistryUnavailable,
+    SandboxUnavailable,
+)
+from vibench_gym.sandbox.janitor import WorkFolder, remove_tree
 from vibench_gym.sandbox.zone import StateLimitReached, UidLease, Zone
 from vibench_gym.stack.app_box import SETUP_SCRIPT, START_SCRIPT, AppBoxes
 from vibench_gym.stack.app_model import app_model_route
@@ -26,6 +33,7 @@ from vibench_gym.stack.snapshots import snapshot_folder
 from vibench_gym.stack.upstream import Upstream
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import AsyncIterator
     from pathlib import Path
 
@@ -51,6 +59,9 @@ class SetUp:
         self._mirror: Mirror | None = None
         self.work: WorkFolder | None = None
         """Holds the snapshot, as soon as there is one."""
+        self.in_doubt = False
+        """A registry failed the script, and works now, or somebody outside killed the database:
+        another run may come to another end."""
 
     async def run(self, app_dir: Path, log_path: Path | None) -> tuple[SetupReport, WorkFolder]:
         """Run it on a copy of the app; the snapshot is in the folder `STATE` of the work folder.
@@ -58,6 +69,7 @@ class SetUp:
         Raises:
             AppSetupFailed: it failed, hung, or used more than it may.
             DatabaseUnavailable: PostgreSQL does not start from the template.
+            RegistryUnavailable: a registry failed it, and fails us, too.
             SandboxUnavailable: the zone cannot be made or its files cannot be kept.
         """
         for script in (SETUP_SCRIPT, START_SCRIPT):
@@ -70,8 +82,11 @@ class SetUp:
                 await database.start()
             except PostgresNotStarted as error:
                 raise DatabaseUnavailable(str(error)) from error
-            async with self._egress(zone), app_model_route(zone, self._config.app_model):
-                report = await self._script(zone, log_path)
+            try:
+                async with self._egress(zone), app_model_route(zone, self._config.app_model):
+                    report = await self._script(zone, log_path)
+            finally:
+                self.in_doubt |= database.disturbance is not None
             await database.stop()
             work = await self._export(zone)
         return report, work
@@ -84,10 +99,18 @@ class SetUp:
         except StateLimitReached as error:
             raise AppSetupFailed(f"set-up left too much behind: {error}") from error
         except SandboxUnavailable as error:
-            # A tree too deep to copy is the app's doing; a full disk is ours: ask the template.
-            async with self._new_zone("control") as control, _scratch() as folder:
+            # A tree too deep to copy is the app's doing; a full disk is ours. Ask for the same room
+            # in the same place, and copy the template there.
+            await asyncio.to_thread(remove_tree, self.work.path / STATE)
+            try:
+                await asyncio.to_thread(_take_room, self.work.path, size)
+            except OSError as full:
+                raise SandboxUnavailable(
+                    f"no room for a snapshot of {size} bytes: {full}"
+                ) from full
+            async with self._new_zone("control") as control:
                 await control.import_tree(self._host.template / "venv", "venv", "app")
-                await control.export_state(folder)
+                await control.export_state(self.work.path / "control")
             raise AppSetupFailed(f"what set-up left cannot be copied: {error}") from error
         return self.work
 
@@ -120,8 +143,27 @@ class SetUp:
                 egress=self._config.egress,
                 extra_hosts=frozenset(self._config.extra_registry_hosts),
             )
-            async with self._mirror.serving(await zone.listen(MIRROR_PORT)):
-                yield
+            async with self._mirror.serving(await self._listener(zone)):
+                try:
+                    yield
+                except AppSetupFailed:
+                    await self._ask_registries(self._mirror)
+                    raise
+            await self._ask_registries(self._mirror)
+
+    async def _listener(self, zone: Zone) -> socket.socket:
+        """The mirror's socket; the zone is new, so nothing of the app's can be in its way."""
+        try:
+            return await zone.listen(MIRROR_PORT)
+        except OSError as error:
+            raise SandboxUnavailable(f"the mirror cannot listen: {error}") from error
+
+    async def _ask_registries(self, mirror: Mirror) -> None:
+        """The control of a script that a registry failed, however the script took it."""
+        if mirror.failed_hosts:
+            if (fault := await mirror.outage()) is not None:
+                raise RegistryUnavailable(f"set-up was refused packages: {fault}")
+            self.in_doubt = True
 
     async def _script(self, zone: Zone, log_path: Path | None) -> SetupReport:
         env = self._mirror.env if self._mirror is not None else {}
@@ -135,6 +177,7 @@ class SetUp:
             await box.kill()
             text = f"{SETUP_SCRIPT} did not end within {limit:g} s"
             raise await self._failure(zone, box, text) from None
+        self.in_doubt |= box.killed_unasked
         if code != 0:
             why = " (it used more than it may)" if box.killed else ""
             raise await self._failure(zone, box, f"{SETUP_SCRIPT} ended with exit code {code}{why}")
@@ -169,10 +212,15 @@ def _allocated_bytes(folder: Path) -> int:
     return total
 
 
-@contextlib.asynccontextmanager
-async def _scratch() -> AsyncIterator[Path]:
-    folder = WorkFolder("control")
-    try:
-        yield folder.path / STATE
-    finally:
-        await asyncio.shield(asyncio.to_thread(folder.remove))
+def _take_room(folder: Path, size: int) -> None:
+    """Whether a file system still takes so many bytes.
+
+    Raises:
+        OSError: it does not.
+    """
+    ballast = folder / "ballast"
+    with ballast.open("xb") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, max(size, 1))
+        finally:
+            ballast.unlink()

@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import shutil
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import DatabaseUnavailable, PrerequisiteMissing
+from vibench_gym.sandbox.work_folder import work_folder
 from vibench_gym.sandbox.zone import Bind, BoxSpec, UidLease, Zone
 from vibench_gym.stack.postgres import Database, PostgresNotStarted
 
@@ -44,13 +44,9 @@ async def find_template(cache: Path, toolchain: Toolchain, config: StackConfig) 
     entry.parent.mkdir(parents=True, exist_ok=True)
     async with lock(entry.parent / f".{entry.name}.lock"):
         if not entry.is_dir():
-            making = entry.parent / f".making-{entry.name}"
-            await asyncio.to_thread(shutil.rmtree, making, ignore_errors=True)
-            try:
-                await _make(making, toolchain, config)
-                making.rename(entry)
-            finally:
-                await asyncio.to_thread(shutil.rmtree, making, ignore_errors=True)
+            async with work_folder("making", entry.parent) as making:
+                await _make(making / "content", toolchain, config)
+                (making / "content").rename(entry)
     return entry
 
 

@@ -10,34 +10,46 @@ offline. Invariants: an entry appears complete or not at all; bodies are bounded
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
-import tempfile
+import os
 import time
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import httpx
 
 from vibench_gym.core.config import GIB, MIB
+from vibench_gym.core.rundir import write_atomic
+from vibench_gym.sandbox.work_folder import work_folder
+from vibench_gym.stack.outage import host_of
 from vibench_gym.stack.registries import trust_store
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
 
 MAX_REDIRECTS = 5
+CACHE = "this-hosts.cache.invalid"
+"""Stands for the cache in the list of hosts that failed."""
+PROBE_BYTES = MIB
+FAULT_S = 30.0
 DOWN_FOR_S = 60.0
 """How long an unreachable host is not tried again where a stale answer is at hand."""
 
 
 class UpstreamRefused(Exception):
-    """The registry has no such thing (its status), cannot be reached (502) or sent too much."""
+    """The registry has no such thing (its status), cannot be reached (502) or sent too much.
 
-    def __init__(self, status: int, message: str) -> None:
+    `failed_at` is the host where what failed may have nothing to do with what was asked for.
+    """
+
+    def __init__(self, status: int, message: str, *, failed_at: str | None = None) -> None:
         super().__init__(message)
         self.status = status
+        self.failed_at = failed_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +116,22 @@ class Upstream:
         """
         return await self._get(url, accept=accept, ttl_s=self._ttl_s, limit=self._max_page_bytes)
 
+    async def fault(self, url: str) -> str | None:
+        """What is wrong with the answer of an address, asked for past the cache; None if nothing.
+
+        For `CACHE` as host: what is wrong with the cache.
+        """
+        if host_of(url) == CACHE:
+            return await asyncio.to_thread(_unwritable, self._cache)
+        try:
+            async with asyncio.timeout(FAULT_S), self._http().stream("GET", url) as response:
+                status = response.status_code
+        except TimeoutError:
+            return f"does not answer within {FAULT_S:g} s"
+        except httpx.HTTPError as error:
+            return f"cannot be reached: {error!r}"
+        return f"answers with status {status}" if _overloaded(status) else None
+
     async def _get(self, url: str, *, accept: str, ttl_s: float | None, limit: int) -> CachedFile:
         base = self._entry(url, accept)
         async with self._locks[base.name]:
@@ -119,7 +147,11 @@ class Upstream:
                 self._down_until[host] = time.monotonic() + DOWN_FOR_S
                 if found is not None:
                     return found
-                raise UpstreamRefused(502, f"{host} cannot be reached: {error!r}") from error
+                text = f"{host} cannot be reached: {error!r}"
+                raise UpstreamRefused(502, text, failed_at=host_of(url)) from error
+            except OSError as error:
+                text = f"an answer cannot be kept: {error}"
+                raise UpstreamRefused(502, text, failed_at=CACHE) from error
             except UpstreamRefused as refused:
                 if found is not None and refused.status >= httpx.codes.INTERNAL_SERVER_ERROR:
                     return found
@@ -141,17 +173,19 @@ class Upstream:
                     url = _same_host_redirect(response)
                     continue
                 if response.status_code != httpx.codes.OK:
-                    host = httpx.URL(url).host
+                    status = response.status_code
                     raise UpstreamRefused(
-                        response.status_code, f"{host} answered {response.status_code}"
+                        status,
+                        f"{response.url.host} answered {status}",
+                        failed_at=host_of(url) if _overloaded(status) else None,
                     )
                 return await self._keep(response, base, limit)
         raise UpstreamRefused(502, "redirected without end")
 
     async def _keep(self, response: httpx.Response, base: Path, limit: int) -> CachedFile:
         await asyncio.to_thread(base.parent.mkdir, parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=base.parent, prefix=".part-") as folder:
-            part = Path(folder) / "body"
+        async with work_folder("part", base.parent) as folder:
+            part = folder / "body"
             size = 0
             with part.open("wb") as file:
                 async for chunk in response.aiter_bytes(MIB):
@@ -188,6 +222,24 @@ class Upstream:
             excess -= size
 
 
+def _overloaded(status: int) -> bool:
+    """Whether a status says that the host, and not the question, is at fault."""
+    return status >= httpx.codes.INTERNAL_SERVER_ERROR or status == httpx.codes.TOO_MANY_REQUESTS
+
+
+def _unwritable(cache: Path) -> str | None:
+    probe = cache / f".probe-{os.getpid()}-{time.monotonic_ns()}"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(bytes(PROBE_BYTES))
+    except OSError as error:
+        return f"cannot be written: {error}"
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+    return None
+
+
 def _same_host_redirect(response: httpx.Response) -> str:
     target = response.url.join(response.headers["location"])
     if target.host != response.url.host or target.scheme != response.url.scheme:
@@ -208,11 +260,8 @@ def _load(base: Path) -> CachedFile | None:
 
 def _write_meta(base: Path, content_type: str, etag: str | None) -> CachedFile:
     now = time.time()
-    with tempfile.TemporaryDirectory(dir=base.parent, prefix=".part-") as folder:
-        part = Path(folder) / "meta"
-        meta = {"content_type": content_type, "fetched_at": now, "etag": etag}
-        part.write_text(json.dumps(meta), encoding="utf-8")
-        part.rename(base.with_suffix(".json"))
+    meta = {"content_type": content_type, "fetched_at": now, "etag": etag}
+    write_atomic(base.with_suffix(".json"), json.dumps(meta))
     return CachedFile(base.with_suffix(".body"), content_type, now, etag)
 
 

@@ -76,6 +76,11 @@ class FaultServer:
         self._server.close()
         await self._server.wait_closed()
 
+    def answer(self, request: dict[str, Any]) -> Fault:
+        """What a request gets."""
+        del request
+        return self.answers[min(len(self.requests), len(self.answers)) - 1]
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, one answer."""
         try:
@@ -85,7 +90,7 @@ class FaultServer:
             fields = (line.partition(":") for line in head.lower().splitlines()[1:])
             sizes = [int(value) for name, _, value in fields if name == "content-length"]
             self.requests.append(json.loads(await reader.readexactly(sizes[0])))
-            answer = self.answers[min(len(self.requests), len(self.answers)) - 1]
+            answer = self.answer(self.requests[-1])
             if answer.hang:
                 await reader.read()
                 return

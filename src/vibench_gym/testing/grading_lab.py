@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from vibench_gym.testing.grading import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from vibench_gym.core.plan import TestPlan
@@ -45,6 +47,7 @@ class Lab:
     config: GraderConfig = FAST
     progress: list[ProgressEvent] = field(default_factory=list)
     directory: RolloutDir | None = None
+    now: Callable[[], float] = time.time
 
     def agents(self, *models: ChatModel) -> None:
         """QA agents for the attempts to come, in order."""
@@ -59,7 +62,11 @@ class Lab:
     def grader(self) -> Grader:
         """A grader over this lab's fakes."""
         return Grader(
-            stacks=self.stacks, models=self.models, browsers=self.browsers, config=self.config
+            stacks=self.stacks,
+            models=self.models,
+            browsers=self.browsers,
+            config=self.config,
+            now=self.now,
         )
 
     async def grade(

@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-import tempfile
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from vibench_gym.core.mutant import apply_mutant, load_mutants
 from vibench_gym.core.task import artifacts_of, bundled_tasks_dir, load_task
+from vibench_gym.sandbox.janitor import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -174,11 +174,11 @@ def app_files(task: Task, mutant: str | None, root: Path | None) -> tuple[tuple[
     del root  # part of the key: two roots may hold tasks of one name
     if task.reference is None:
         raise FileNotFoundError(f"{task.root} has no reference app")
-    with tempfile.TemporaryDirectory(prefix="vibench-gym-policy-") as folder:
+    with WorkFolder("policy") as folder:
         tree = task.reference
         if mutant is not None:
             found = next(item for item in load_mutants(task) if item.name == mutant)
-            tree = Path(folder) / "app"
+            tree = folder / "app"
             apply_mutant(task, found, tree)
         paths = sorted(path for path in tree.rglob("*") if path.is_file())
         return tuple((path.relative_to(tree).as_posix(), path.read_bytes()) for path in paths)

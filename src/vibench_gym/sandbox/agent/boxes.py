@@ -233,11 +233,15 @@ class BoxProcess:
         code = self.exit_code
         if code is None:
             code = _KILLED if ours or self._was_signalled() else _NOT_EXECUTED
+        # Nothing in a box reaches the monitor outside, or can kill the box's process 1.
+        outside = self._was_signalled() if self.exit_code is None else self.spec["first_process"]
+        unasked = not ours and code == _KILLED and outside
         return {
             "event": "exit",
             "box": self.name,
             "code": code,
             "killed": self.killed_by_limit,
+            "unasked": unasked,
             "reason": self._failure or self._first_words(),
             "failed": self.exit_code is None and not ours and not self._command_at_fault(),
         }

@@ -53,6 +53,8 @@ def _namespaces(spec: Mapping[str, Any], uid: int, name: str) -> list[str]:
     ]
     if not spec["network"]:
         options.append("--unshare-net")
+    if spec["first_process"]:
+        options.append("--as-pid-1")
     if not spec["nested_userns"]:
         options.append("--disable-userns")
     return options

@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import time
 
+from vibench_gym.sandbox.locks import mark_alive
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,13 +118,17 @@ def remove_zone(folders: list[str], timeout_s: float = 2.0) -> bool:
 
 
 def _make(folder: str) -> None:
-    """Make a zone's folder although another zone's end may remove the parent meanwhile."""
+    """Make a zone's folder although another zone's end may remove the parent meanwhile.
+
+    It stays marked as in use for as long as this process lives.
+    """
     for _ in range(100):
         try:
             os.makedirs(folder, exist_ok=True)
         except FileNotFoundError:
             continue
-        return
+        if mark_alive(folder) is not None:
+            return
 
 
 def _children(folder: str) -> list[str]:

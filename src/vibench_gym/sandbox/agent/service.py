@@ -195,7 +195,9 @@ class ZoneAgent:
                 continue
             first = box.first_pid
             pids = [] if first is None else watch.below(first, parent_of)
-            if not message["everything"]:
+            if first is not None and box.spec["first_process"]:
+                pids = [first, *pids] if message["everything"] else [first]
+            elif not message["everything"]:
                 pids = [pid for pid in pids if parent_of[pid] == first][:1]
             for pid in pids:
                 send_signal(pid, message["number"])

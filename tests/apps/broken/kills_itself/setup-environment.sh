@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+true

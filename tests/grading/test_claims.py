@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""A judge's citations are looked up; a wrong one is asked for again, flagged, and masks nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from vibench_gym.core.status import PlanStatus
+from vibench_gym.grading.claims import MAX_ASKED, MAX_LOOKS, Claims
+from vibench_gym.grading.verdict_tools import RecordCheck
+from vibench_gym.testing.fake_browser import FakeBrowser
+from vibench_gym.testing.grading import FINISH, LOOK, agent, end, make_plan
+
+if TYPE_CHECKING:
+    from vibench_gym.testing.grading_lab import Lab
+
+PAGE = '- heading "Count: 2" [level=1] [ref=e1]\n- text: "5 items \\"left\\""'
+
+
+def said(*saw: str, reason: str = "") -> RecordCheck:
+    return RecordCheck(step="first", check="it", outcome="passed", reason=reason, saw=list(saw))
+
+
+@pytest.mark.parametrize(
+    "words", ["Count: 2", "count:  2", 'heading "Count: 2"', '5 items "left"', "", "..."]
+)
+def test_words_of_the_page_are_found_however_they_are_quoted(words: str) -> None:
+    flags: list[str] = []
+    claims = Claims(flags.append)
+    claims.shown("obs-0001", PAGE)
+    assert claims.objection("first", said(words, reason="as obs-0001 shows")) is None
+    assert flags == []
+
+
+@pytest.mark.parametrize("words", ["Count: 22", "Count: 3", "ount 2", "2 Count"])
+def test_other_words_are_asked_for_again_then_flagged(words: str) -> None:
+    flags: list[str] = []
+    claims = Claims(flags.append)
+    claims.shown("obs-0001", PAGE)
+    for _ in range(MAX_ASKED):
+        assert repr(words) in (claims.objection("first", said(words)) or "")
+    assert claims.objection("first", said(words)) is None
+    assert len(flags) == MAX_ASKED + 1
+    assert all("claim not found in first" in flag for flag in flags)
+
+
+def test_only_observations_of_the_step_at_hand_count() -> None:
+    claims = Claims(lambda _flag: None)
+    claims.shown("obs-0001", PAGE)
+    claims.begin_step()
+    assert "Count" in (claims.objection("second", said("Count: 2")) or "")
+    assert "obs-0001" in (claims.objection("second", said(reason="see obs-0001")) or "")
+
+
+def test_what_is_kept_is_bounded() -> None:
+    claims = Claims(lambda _flag: None)
+    for number in range(2 * MAX_LOOKS):
+        claims.shown(f"obs-{number:04d}", f"word{number}")
+    assert claims.objection("first", said("word0")) is not None
+    assert claims.objection("first", said(f"word{2 * MAX_LOOKS - 1}")) is None
+
+
+async def test_a_wrong_citation_is_corrected_or_flagged_and_never_masks(lab: Lab) -> None:
+    plan = make_plan(steps=(("first", "Look at it.", 3),))
+    lie: dict[str, Any] = {"step": "first", "check": "it", "outcome": "passed", "saw": ["All done"]}
+    lab.browsers.queued.append(FakeBrowser(["Result: done\nSnapshot:\n- heading Nothing"]))
+    lies = [("record_check", lie)] * (MAX_ASKED + 1)
+    model = agent([LOOK, *lies, end("first"), FINISH])
+    lab.agents(model)
+    record = await lab.grade_plan(plan)
+    assert record.status is PlanStatus.GRADED
+    assert any("claim not found" in flag for flag in record.flags)
+    answers = [message.text for message in model.requests[-1][0] if message.role == "tool"]
+    assert sum(text.startswith("REFUSED: no observation") for text in answers) == MAX_ASKED
+    assert len(record.verdicts[0].checks) == 1

@@ -1,0 +1,215 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What an app may try when its server is started: a defined zero each, and nobody else is hurt."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vibench_gym.core.status import PlanStatus
+from vibench_gym.testing.redteam import Case, Seen, redteam
+from vibench_gym.testing.twins import FORGERIES, HONEST, Twin, TwinBench, attacked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vibench_gym.core.records import RolloutRecord
+    from vibench_gym.stack.host import Host
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(180)]
+START = "start-server.sh"
+FAILED = PlanStatus.START_FAILED
+
+
+def raw_server(send: str) -> dict[str, str]:
+    """A server that answers every connection with what the code sends on `c`."""
+    code = (
+        "import os, socket, time\n"
+        "s = socket.create_server(('127.0.0.1', int(os.environ['APPLICATION_PORT'])))\n"
+        f"while True:\n    c, _ = s.accept()\n    try:\n        c.recv(65536)\n        {send}\n"
+        "    except OSError:\n        pass\n"
+    )
+    return {"server.py": code}
+
+
+def answers(status: str, header: str = "X: x") -> str:
+    head = f"HTTP/1.1 {status}\\r\\n{header}\\r\\nContent-Length: 0\\r\\n\\r\\n"
+    return f"c.sendall(b'{head}'); c.close()"
+
+
+def attack(
+    name: str, twin: Twin, gain: str, expected: str = "start_failed, 0", *defences: str
+) -> Case:
+    return Case("startup", gain, expected, defences, name=name, attack=twin)
+
+
+CASES = [
+    attack(
+        "start_forges_scores",
+        Twin({START: f"{FORGERIES}\nexit 1\n"}, FAILED, 0.0, "exit code 1"),
+        "have a score file of its own read",
+        "start_failed, 0; the files are never read",
+        "scores_from_verdicts",
+    ),
+    attack(
+        "kills_all_it_can",
+        Twin({START: "kill -9 -1; kill -9 1; exec python server.py\n"}),
+        "kill the grader or its database, and be masked",
+        "score of the honest app",
+        "own_process_namespace",
+    ),
+    attack(
+        "daemon_outlives_its_script",
+        Twin({START: "setsid python server.py & exit 0\n"}, FAILED, 0.0, "foreground"),
+        "leave processes that no limit and no log belongs to",
+    ),
+    attack(
+        "no_server",
+        Twin({START: "sleep 600\n"}, FAILED, 0.0, "listens nowhere"),
+        "be waited for without end, or be masked",
+    ),
+    attack(
+        "other_port",
+        Twin({START: "export APPLICATION_PORT=3000; exec python server.py\n"}, FAILED, 0.0, "3000"),
+        "be looked for on ports of its choice",
+    ),
+    attack(
+        "answers_500",
+        Twin(raw_server(answers("500 no")), FAILED, 0.0, "500"),
+        "be masked for an app that is broken",
+    ),
+    attack(
+        "accepts_and_is_silent",
+        Twin(raw_server("globals().setdefault('held', []).append(c)"), FAILED, 0.0, "no answer"),
+        "hang the grader's probe",
+        "start_failed, 0, in the time set",
+        "probe_deadline",
+    ),
+    attack(
+        "head_without_end",
+        Twin(
+            raw_server("c.sendall(b'HTTP/1.1 200 ok\\r\\n')\n        while True:"
+                       " c.sendall(b'x: ' + b'y' * 65536 + b'\\r\\n')"),
+            FAILED, 0.0,
+        ),
+        "fill the grader's memory through its probe",
+        "start_failed, 0, bounded",
+    ),
+    attack(
+        "dribbles",
+        Twin(
+            raw_server("c.sendall(b'HTTP/1.1 200 ok\\r\\n')\n        while True:"
+                       " c.sendall(b'x'); time.sleep(0.3)"),
+            FAILED, 0.0,
+        ),
+        "keep the probe busy byte by byte",
+        "start_failed, 0, in the time set",
+        "probe_deadline",
+    ),
+    attack(
+        "redirects_in_a_circle",
+        Twin(raw_server(answers("302 x", "Location: /")), FAILED, 0.0, "redirected more than"),
+        "keep the probe busy for ever",
+    ),
+    attack(
+        "output_without_end",
+        Twin({START: f"yes '{'x' * 200}' &\nyes >&2 &\nexec python server.py\n"}),
+        "fill the grader's disk or memory by its log",
+        "score of the honest app, log bounded",
+        "log_cap",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+async def test_start(twins: TwinBench, honest: RolloutRecord, case: Case, seen: Seen) -> None:
+    twins.stack = twins.stack.model_copy(update={"start_timeout_s": 4.0})
+    twin: Twin = case.attack
+    seen(await twins.check(twin))
+    assert twin.reward <= (honest.reward or 0)
+    log = twins.directory().app_log
+    assert not log.exists() or log.stat().st_size < 2 * twins.stack.app.output_bytes
+
+
+GREEDY = {
+    "fork_bomb": ("process_limit", "bomb() { bomb | bomb & }; bomb; sleep 600\n"),
+    "memory_hog": (
+        "memory_limit",
+        "exec python -c 'import os; x = [os.urandom(1 << 24) for _ in range(500)]'\n",
+    ),
+    "disk_filler": ("state_limit", "cat /dev/zero > /app/full; cat /dev/zero > /tmp/full\n"),
+}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case(
+            "startup",
+            "starve the rollouts beside it",
+            "start_failed, 0; the neighbour scores as ever",
+            (defence,),
+            name=name,
+            attack=script,
+        )
+        for name, (defence, script) in GREEDY.items()
+    ],
+    ids=lambda case: case.name,
+)
+async def test_greed(
+    host: Host, tmp_path: Path, honest: RolloutRecord, case: Case, seen: Seen
+) -> None:
+    hostile, neighbour = TwinBench(tmp_path / "1", host), TwinBench(tmp_path / "2", host)
+    hostile.stack = hostile.stack.model_copy(update={"start_timeout_s": 5.0})
+    twin = Twin({START: case.attack}, FAILED, 0.0)
+    told, beside = await asyncio.gather(hostile.check(twin), neighbour.grade())
+    seen(f"{told}; neighbour {beside.reward}")
+    assert beside.reward == honest.reward
+    assert not beside.mask_sample
+
+
+@redteam(
+    "startup",
+    gain="have the grader call an address of the host for it",
+    expected="start_failed, 0; nobody was called",
+    defences=["probe_origin"],
+)
+async def test_redirects_to_the_host(twins: TwinBench, seen: Seen) -> None:
+    called = []
+
+    async def note(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        called.append(1)
+        writer.close()
+
+    server = await asyncio.start_server(note, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    twins.stack = twins.stack.model_copy(update={"start_timeout_s": 3.0})
+    answer = answers("302 x", f"Location: http://127.0.0.1:{port}/")
+    async with server:
+        told = await twins.check(Twin(raw_server(answer), FAILED, 0.0, "another origin"))
+    seen(f"{told}, {len(called)} calls")
+    assert called == []
+
+
+@redteam(
+    "startup",
+    gain="pass its own start with programs of its own in front of the grader's",
+    expected="score of the honest app",
+    defences=["full_program_names"],
+)
+async def test_programs_in_front(twins: TwinBench, honest: RolloutRecord, seen: Seen) -> None:
+    fakes = (
+        "for n in bash curl grep find mkdir base64; do"
+        " printf '#!/bin/sh\\nexit 1\\n' > /venv/bin/$n; chmod +x /venv/bin/$n; done\n"
+    )
+    graded = await twins.grade({START: fakes + HONEST[START]})
+    seen(f"reward {graded.reward}")
+    assert (graded.reward, graded.mask_sample) == (honest.reward, False)
+
+
+def test_the_twins_attack_is_there() -> None:
+    """A twin that does not differ would prove nothing."""
+    assert attacked("print(1)") != HONEST["server.py"]
