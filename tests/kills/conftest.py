@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 USUAL = 8
 PROPERTY = "kill"
+GONE = "gone_s"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,14 +22,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     killed: Counter[str] = Counter()
+    gone_s: list[float] = []
     for reports in terminalreporter.stats.values():
         for report in reports:
             said = getattr(report, "user_properties", ())
             for name, value in said if getattr(report, "when", "") == "call" else ():
                 if name == PROPERTY:
                     killed[value] += 1
+                elif name == GONE:
+                    gone_s.append(value)
     if killed:
         terminalreporter.section("killed parts")
         for part, count in sorted(killed.items()):
             terminalreporter.line(f"{count:>5}  {part}")
         terminalreporter.line(f"{sum(killed.values()):>5}  in all")
+        late = (
+            f"nothing was left {max(gone_s):.1f} s after the end of what was killed, at the latest"
+        )
+        terminalreporter.line(late)

@@ -8,7 +8,8 @@ What is left can be told from everything else on the machine: as a child subreap
 the command becomes a child of this program, and where we are root it has `/dev/shm` and control
 groups of its own. A part that is not there after AFTER_S is waited for. Prints JSON: `killed`
 (command line, or null where the command ended first), `code` (the command's), `left` (processes,
-files in $TMPDIR and `/dev/shm`, mounts and control groups that are there after PATIENCE_S).
+files in $TMPDIR and `/dev/shm`, mounts and control groups that are there after PATIENCE_S) and
+`gone_s` (how long after the command's end it took until nothing was left).
 """
 
 from __future__ import annotations
@@ -65,13 +66,15 @@ def main() -> None:
     if process.poll() is None:
         process.kill()
         process.wait()
-    until = time.monotonic() + float(patience)
-    while (left := remains(own)) and time.monotonic() < until:
+    ended = time.monotonic()
+    while (left := remains(own)) and time.monotonic() < ended + float(patience):
         time.sleep(0.2)
         reap(None)
+    gone_s = time.monotonic() - ended
     if own is not None:
         own.close()
-    sys.stdout.write(json.dumps({"killed": killed, "code": process.returncode, "left": left}))
+    said = {"killed": killed, "code": process.returncode, "left": left, "gone_s": gone_s}
+    sys.stdout.write(json.dumps(said))
 
 
 class Own:

@@ -49,6 +49,8 @@ PATIENCE_S = 30.0 * BUSY
 LIMIT_S = 900.0
 ROLLOUT_LIMIT_S = 900.0
 TASK = "pantry"
+PLANS = ("mvp.test1", "mvp.test2")
+"""One without a seed and one with; a kill can fall between them."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -85,8 +87,8 @@ def grade_command(run: Path) -> list[str]:
     task = bundled_tasks_dir() / TASK
     return [
         sys.executable, "-m", "vibench_gym.cli", "grade", str(task / "reference" / "mvp"),
-        "--task", str(task), "--replay", "--concurrency", "3", "--label", "killed",
-        "--out", str(run), "--resume",
+        "--task", str(task), "--replay", "--concurrency", "2", "--label", "killed",
+        "--out", str(run), "--resume", *(word for plan in PLANS for word in ("--plan", plan)),
     ]  # fmt: skip
 
 
@@ -111,7 +113,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("undisturbed")
     subprocess.run(grade_command(folder / "run"), check=True, capture_output=True, timeout=LIMIT_S)
     cards = {plan: card for plan, _, card in finished(folder / "run")}
-    assert len(cards) == 3
+    assert len(cards) == len(PLANS)
     return cards
 
 
@@ -142,6 +144,7 @@ def test_no_kill_changes_a_score(
             number += 1
             if result["killed"] is not None:
                 record_property("kill", part)
+                record_property("gone_s", result["gone_s"])
             for plan, record, card in finished(run):
                 assert card == undisturbed[plan], (part, after, one, result, record)
         ended = subprocess.run(
@@ -172,6 +175,7 @@ def test_no_kill_changes_a_rollout(
     result = oversee(part, command, temporary, after_s=after, seed=seed, limit_s=ROLLOUT_LIMIT_S)
     if result["killed"] is not None:
         record_property("kill", part)
+        record_property("gone_s", result["gone_s"])
     if not (folder / "row.json").exists() or _masked(folder):
         again = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=ROLLOUT_LIMIT_S

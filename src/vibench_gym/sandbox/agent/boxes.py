@@ -206,7 +206,8 @@ class BoxProcess:
     def exceeds_memory(self, pids: list[int]) -> bool:
         """Whether the box, with these processes, is to be killed for its memory.
 
-        A control group also counts files in memory; without one they are asked for.
+        A control group also counts files in memory, and so its limit leaves room for a whole state:
+        what processes use is bounded here. Without a group the files are asked for.
         """
         limit = self.limits["memory_bytes"]
         if self._group is None and self.first_pid is not None:
