@@ -68,5 +68,7 @@ schema: setup
 lock:
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.13.14 --generate-hashes --no-header --no-annotate --extra gym --group dev pyproject.toml -o requirements.lock
 
-# The demo comes before the tests, so that the log ends with pytest's summary.
-ci: lint type imports core-coverage demo test
+# The checks use one core each; the demo comes before the tests, so that the log ends with pytest's summary.
+ci: setup
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint type imports core-coverage
+	@$(MAKE) --no-print-directory demo test

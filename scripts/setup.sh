@@ -57,6 +57,7 @@ if [ "$(cat .venv/.setup-stamp 2>/dev/null)" != "$wanted" ]; then
     --compile-bytecode --require-hashes -r requirements.lock
   .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation \
     --reinstall-package vibench-gym --editable .
+  .venv/bin/python -m compileall -q src
   echo "$wanted" > .venv/.setup-stamp
 fi
 

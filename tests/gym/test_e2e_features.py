@@ -35,33 +35,46 @@ def standup(artifact: str, policy: str, tree: Mapping[str, str] | None = None) -
 
 
 @pytest.mark.timeout(900)
-async def test_a_feature_is_built_on_a_reference_and_on_an_earlier_mvp(tmp_path: Path) -> None:
+async def test_a_feature_is_built_on_a_reference(tmp_path: Path) -> None:
     async with (
         policy_endpoint(tmp_path / "policy.log") as url,
         GymServers(tmp_path, url, resources=REPLAY) as servers,
     ):
-        on_reference = await servers.run(standup("feature1", "good"), timeout_s=400)
-        mvp = await servers.run(standup("mvp", "good"), timeout_s=400)
-        tree = {"sha256": mvp["artifact_sha256"]}
-        on_mvp = await servers.run(standup("feature1-on_mvp", "good", tree), timeout_s=400)
+        built = await servers.run(standup("feature1", "good"), timeout_s=400)
         lost = await servers.run(
             standup("feature1-on_mvp", "good", {"sha256": "0" * 64}), timeout_s=400
         )
 
-    store = ArtifactStore(tmp_path / "artifacts")
-    for built in (on_reference, on_mvp):
-        assert (built["reward"], built["mask_sample"]) == (1.0, False), built["failure_reason"]
-        with tarfile.open(store.path(built["artifact_sha256"])) as tar:
-            names = set(tar.getnames())
-            prds = [tar.extractfile(name) for name in ("prd.txt", "feature-prd.txt")]
-            texts = [file.read().decode() for file in prds if file is not None]
-        # What the policy did not write came with the starting tree.
-        assert {"live.js", "package-lock.json", "public/blockers.html"} <= names
-        assert texts == [(TASK / f"prd/{a}.txt").read_text("utf-8") for a in ("mvp", "feature1")]
+    assert_built_on_a_tree(built, ArtifactStore(tmp_path / "artifacts"))
     assert (lost["mask_sample"], lost["harness_status"]) == (True, "skipped")
     assert lost["failure_kind"] == "vibench:skipped"
     assert "is not in the store" in lost["failure_reason"]
     assert lost["response"]["output"] == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(900)
+async def test_a_feature_is_built_on_an_earlier_mvp(tmp_path: Path) -> None:
+    async with (
+        policy_endpoint(tmp_path / "policy.log") as url,
+        GymServers(tmp_path, url, resources=REPLAY) as servers,
+    ):
+        mvp = await servers.run(standup("mvp", "good"), timeout_s=400)
+        tree = {"sha256": mvp["artifact_sha256"]}
+        built = await servers.run(standup("feature1-on_mvp", "good", tree), timeout_s=400)
+
+    assert_built_on_a_tree(built, ArtifactStore(tmp_path / "artifacts"))
+
+
+def assert_built_on_a_tree(built: Mapping[str, Any], store: ArtifactStore) -> None:
+    assert (built["reward"], built["mask_sample"]) == (1.0, False), built["failure_reason"]
+    with tarfile.open(store.path(built["artifact_sha256"])) as tar:
+        names = set(tar.getnames())
+        prds = [tar.extractfile(name) for name in ("prd.txt", "feature-prd.txt")]
+        texts = [file.read().decode() for file in prds if file is not None]
+    # What the policy did not write came with the starting tree.
+    assert {"live.js", "package-lock.json", "public/blockers.html"} <= names
+    assert texts == [(TASK / f"prd/{a}.txt").read_text("utf-8") for a in ("mvp", "feature1")]
 
 
 @pytest.mark.timeout(600)
