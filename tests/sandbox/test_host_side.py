@@ -16,6 +16,7 @@ import pytest
 
 from vibench_gym.sandbox import janitor, prerequisites, uids
 from vibench_gym.sandbox.bwrap_program import find_bwrap
+from vibench_gym.sandbox.janitor_list import JanitorList
 from vibench_gym.sandbox.process import run_bounded
 from vibench_gym.sandbox.uids import UidLease
 
@@ -85,8 +86,8 @@ class TestRemoval:
     def test_a_new_janitor_takes_over_from_one_that_was_killed(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        link = janitor._Link()
-        monkeypatch.setattr(janitor, "_link", link)
+        link = JanitorList(lambda owner: janitor.python_command("janitor", owner))
+        monkeypatch.setattr(janitor, "_list", link)
         first = janitor.WorkFolder("one")
         os.close(link._pipe)
         reader, link._pipe = os.pipe()
@@ -98,8 +99,8 @@ class TestRemoval:
         _until(lambda: not folder.path.exists() and not first.path.exists())
 
     def test_what_is_left_at_the_end_is_removed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        link = janitor._Link()
-        monkeypatch.setattr(janitor, "_link", link)
+        link = JanitorList(lambda owner: janitor.python_command("janitor", owner))
+        monkeypatch.setattr(janitor, "_list", link)
         kept, left = janitor.WorkFolder("kept"), janitor.WorkFolder("left")
         janitor.forget(kept.path)
         link.close()

@@ -30,7 +30,7 @@ import os, sys
 from pathlib import Path
 from vibench_gym.sandbox import janitor
 from vibench_gym.sandbox.janitor import WorkFolder
-janitor._link.say = lambda *_: None  # a crash of the host takes the janitor as well
+janitor._list._say = lambda *_: None  # a crash of the host takes the janitor as well
 (WorkFolder("artifact", Path(sys.argv[1])).path / "app").mkdir()
 os.kill(os.getpid(), 9)
 """

@@ -2,19 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removes what is left when the grader is killed: folders, control groups, containers.
 
-A process of its own session, started with the first work folder, that holds a list and waits for
-the grader's end. Whoever cleans up normally strikes its entries off the list; what is still on
-it when the grader is gone is removed. Standard library only.
+A process of its own session, started with the first work folder, that waits for the grader's end.
+Whoever cleans up normally strikes its entries off the list (`janitor_list`); what is still on it
+when the grader is gone is removed. Standard library only.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import json
 import os
 import secrets
-import select
 import subprocess
 import sys
 import tempfile
@@ -25,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.sandbox import docker_leftovers
 from vibench_gym.sandbox.agent.cgroup import remove_zone
+from vibench_gym.sandbox.janitor_list import JanitorList, isolated_python, read_to_the_owners_end
 from vibench_gym.sandbox.locks import mark_alive
 
 if TYPE_CHECKING:
@@ -112,66 +111,12 @@ def _is_own(folder: Path) -> bool:
     return folder.name.startswith(f"{PREFIX}{_OWN}-")
 
 
-class _Link:
-    """The pipe to the janitor process of this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pipe = -1
-        self._owner = 0
-        self._entries: dict[str, str] = {}
-
-    def say(self, action: str, path: Path | str, kind: str) -> None:
-        with self._lock:
-            if self._owner != os.getpid():
-                self._entries.clear()  # a forked child answers for nothing of its parent's
-                self._start()
-            try:
-                self._write(action, str(path), kind)
-            except BrokenPipeError:
-                self._start()
-                for listed, listed_kind in self._entries.items():
-                    self._write("add", listed, listed_kind)
-                self._write(action, str(path), kind)
-            if action == "add":
-                self._entries[str(path)] = kind
-            else:
-                self._entries.pop(str(path), None)
-
-    def _write(self, action: str, path: str, kind: str) -> None:
-        os.write(self._pipe, json.dumps([action, path, kind]).encode() + b"\n")
-
-    def _start(self) -> None:
-        reader, self._pipe = os.pipe2(os.O_CLOEXEC)
-        self._owner = os.getpid()
-        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        actions = [(os.POSIX_SPAWN_DUP2, reader, 0)]
-        actions += [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (1, 2)]
-        argv = python_command("janitor", str(os.getpid()))
-        os.posix_spawn(argv[0], argv, {}, file_actions=actions, setsid=True)
-        os.close(reader)
-        os.close(null)
-
-    def close(self) -> None:
-        """Let the janitor end."""
-        with self._lock:
-            if self._owner == os.getpid():
-                os.close(self._pipe)
-                self._owner = 0
-
-
 def python_command(module: str, *arguments: str) -> list[str]:
-    """The command that runs one of this package's stdlib-only modules apart from site-packages."""
-    source = Path(__file__).resolve().parents[2]
-    code = (
-        "import sys; sys.path.append(sys.argv.pop(1)); "
-        f"from vibench_gym.sandbox.{module} import main; main()"
-    )
-    return [sys.executable, "-I", "-S", "-c", code, str(source), *arguments]
+    """The command that runs one of the sandbox's stdlib-only modules apart from site-packages."""
+    return isolated_python(f"vibench_gym.sandbox.{module}", *arguments)
 
 
-_link = _Link()
-atexit.register(_link.close)
+_list = JanitorList(lambda owner: python_command("janitor", owner))
 
 
 def register(path: Path | str, kind: str) -> None:
@@ -179,12 +124,12 @@ def register(path: Path | str, kind: str) -> None:
 
     What is labelled in a Docker engine ("docker") is named by `docker_leftovers.entry`.
     """
-    _link.say("add", path, kind)
+    _list.add(str(path), kind)
 
 
 def forget(path: Path | str) -> None:
     """Strike an entry off the list, after it was removed."""
-    _link.say("drop", path, "")
+    _list.strike(str(path))
 
 
 def _clean(entries: dict[str, str]) -> None:
@@ -207,23 +152,5 @@ def _clean(entries: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Keep the list until the grader, whose pid is the last argument, is gone; then clean up."""
-    entries: dict[str, str] = {}
-    pending = b""
-    waiting = [0]
-    with contextlib.suppress(OSError):
-        waiting.append(os.pidfd_open(int(sys.argv[-1])))
-    while True:
-        ready, _, _ = select.select(waiting, [], [])
-        data = os.read(0, 65536) if 0 in ready else b""
-        pending += data
-        *lines, pending = pending.split(b"\n")
-        for line in lines:
-            action, path, kind = json.loads(line)
-            if action == "add":
-                entries[path] = kind
-            else:
-                entries.pop(path, None)
-        if not data:
-            break
-    _clean(entries)
+    """Wait until the grader, whose pid is the last argument, is gone; then clean up."""
+    _clean(read_to_the_owners_end(int(sys.argv[-1])))
