@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
+import os
 import socket
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
 from vibench_gym.stack import tunnel
 from vibench_gym.stack.http_wire import Request, read_request, send_response
 from vibench_gym.stack.index_pages import JSON_TYPE
@@ -40,11 +43,14 @@ class Registry:
     html_only: bool = False
     etag: str | None = None
     status: int = 200
+    stumbles_at: str = ""
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(f"{request.method} {request.url}")
         if not self.reachable:
             raise httpx.ConnectError("no route")
+        if request.url.path == self.stumbles_at:
+            return httpx.Response(503)
         if self.status != 200:
             return httpx.Response(self.status)
         if self.etag is not None and request.headers.get("if-none-match") == self.etag:
@@ -447,6 +453,68 @@ async def test_a_cache_that_cannot_be_written_is_ours(tmp_path: Path) -> None:
         assert (await m.get("/simple/pkg/")).status_code == 502
         assert m.mirror.failed_hosts == {CACHE}
         assert "cannot be written" in (await m.mirror.outage() or "")
+
+
+async def test_a_cache_without_room_for_what_was_asked_is_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = len(WHEEL) // 2
+
+    def allocate(_file: int, _offset: int, size: int) -> None:
+        if size > room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def rename(_self: Path, _target: Path) -> None:  # where a full disk may be told as well
+        allocate(0, 0, len(WHEEL))
+
+    monkeypatch.setattr("os.posix_fallocate", allocate)
+    monkeypatch.setattr("pathlib.Path.rename", rename)
+    async with mirrored(tmp_path) as m:
+        assert (await m.get(f"/-/file/{HOST}/files/pkg-1-py3-none-any.whl")).status_code == 502
+        assert "cannot be written" in (await m.mirror.outage() or "")
+        room = 1 << 30
+        assert await m.mirror.outage() is None
+    assert files_below(tmp_path) == []
+
+
+@pytest.mark.parametrize("script", ["fails", "goes on"])
+async def test_a_set_up_that_a_registry_failed_is_not_judged(tmp_path: Path, script: str) -> None:
+    async with mirrored(tmp_path) as m:
+        m.registry.status = 503
+        with pytest.raises(RegistryUnavailable, match="status 503"):
+            await ask_as_set_up(m, fails=script == "fails")
+        assert not m.mirror.stumbled
+
+
+@pytest.mark.parametrize("script", ["fails", "goes on"])
+async def test_a_set_up_that_made_a_registry_stumble_is_in_doubt(
+    tmp_path: Path, script: str
+) -> None:
+    async with mirrored(tmp_path) as m:
+        m.registry.stumbles_at = "/simple/odd/"
+        with pytest.raises(AppSetupFailed) if script == "fails" else contextlib.nullcontext():
+            await ask_as_set_up(m, "/simple/odd/", fails=script == "fails")
+        assert m.mirror.stumbled
+
+
+async def test_who_asks_without_end_is_not_excused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vibench_gym.stack.mirror.MAX_REQUESTS", 3)
+    async with mirrored(tmp_path) as m:
+        m.registry.status = 429
+        with pytest.raises(AppSetupFailed):
+            await ask_as_set_up(m, *(f"/simple/made-up-{n}/" for n in range(5)), fails=True)
+        assert not m.mirror.stumbled
+        assert len(m.registry.asked) == 3
+
+
+async def ask_as_set_up(m: Mirrored, *paths: str, fails: bool) -> None:
+    async with m.mirror.serving_set_up(socket.create_server(("127.0.0.1", 0))):
+        for path in paths or ("/simple/pkg/",):
+            await m.get(path)
+        if fails:
+            raise AppSetupFailed("no package")
 
 
 def test_other_hosts_are_asked_for_their_root() -> None:

@@ -19,6 +19,7 @@ from vibench_gym.stack.compose_set_up import ComposeSetUp
 from vibench_gym.stack.compose_stack import ComposeStack
 from vibench_gym.stack.compose_template import find_compose_template
 from vibench_gym.stack.registries import find_registries
+from vibench_gym.stack.repeated import set_up
 from vibench_gym.stack.toolchain import find_toolchain
 
 if TYPE_CHECKING:
@@ -88,19 +89,18 @@ class ComposeStackBuilder:
             AppSetupFailed: `setup-environment.sh` failed, hung, or used more than it may.
             DatabaseUnavailable: PostgreSQL does not start from the template.
             PrerequisiteMissing: something is not installed on this host.
+            RegistryUnavailable: a registry failed the script, and fails us, too.
             SandboxUnavailable: the containers cannot be made.
         """
         host = await self.find_host()
         config = self._config.model_copy(update={"compose": host.images})
-        setup = ComposeSetUp(
-            host.engine, config, host.template, registries=host.registries, cache=host.cache
-        )
-        try:
-            report, work = await setup.run(app_dir, log_path)
-        except BaseException:
-            if setup.work is not None:
-                await asyncio.shield(asyncio.to_thread(setup.work.remove))
-            raise
+
+        def new() -> ComposeSetUp:
+            return ComposeSetUp(
+                host.engine, config, host.template, registries=host.registries, cache=host.cache
+            )
+
+        report, work = await set_up(new, app_dir, log_path)
         return ComposePreparedApp(host, config, work=work, setup=report)
 
 

@@ -63,6 +63,9 @@ class ComposeSetUp:
         self._mirror: Mirror | None = None
         self.work: WorkFolder | None = None
         """Holds the snapshot, as soon as there is one."""
+        self.in_doubt = False
+        """A registry failed the script, and works now, or there is room again for what could not be
+        copied: another run may come to another end."""
 
     async def run(self, app_dir: Path, log_path: Path | None) -> tuple[SetupReport, WorkFolder]:
         """Run it on a copy of the app; the snapshot is the work folder.
@@ -70,6 +73,7 @@ class ComposeSetUp:
         Raises:
             AppSetupFailed: it failed, hung, or used more than it may.
             DatabaseUnavailable: PostgreSQL does not start from the template.
+            RegistryUnavailable: a registry failed it, and fails us, too.
             SandboxUnavailable: containers cannot be made or their files cannot be kept.
         """
         for script in (SETUP_SCRIPT, START_SCRIPT):
@@ -113,6 +117,7 @@ class ComposeSetUp:
             raise AppSetupFailed(f"set-up left too much behind: {error}") from error
         except SandboxUnavailable as error:
             await self._control_copy(self.work)
+            self.in_doubt = True  # a disk that was full for a moment looks the same
             raise AppSetupFailed(f"what set-up left cannot be copied: {error}") from error
         return self.work
 
@@ -139,8 +144,11 @@ class ComposeSetUp:
                 egress=egress,
                 extra_hosts=frozenset(self._config.extra_registry_hosts),
             )
-            async with self._mirror.serving(await project.listen(MIRROR_PORT)):
-                yield
+            try:
+                async with self._mirror.serving_set_up(await project.listen(MIRROR_PORT)):
+                    yield
+            finally:
+                self.in_doubt |= self._mirror.stumbled
 
     async def _script(self, project: Project, log_path: Path | None) -> SetupReport:
         env = dict(app_model_env(self._config.app_model))

@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from vibench_gym.core.errors import AppSetupFailed
 from vibench_gym.sandbox.uids import UidLease
 from vibench_gym.stack.app_box import AppBoxes
 from vibench_gym.stack.host import Host, find_host
 from vibench_gym.stack.local_stack import LocalStack
+from vibench_gym.stack.repeated import set_up
 from vibench_gym.stack.set_up import STATE, SetUp
 
 if TYPE_CHECKING:
@@ -78,40 +78,12 @@ class LocalStackBuilder:
         host = await self.find_host()
         boxes = AppBoxes(host.toolchain, self._config)
         uids = UidLease.acquire()
-        setup = SetUp(host, boxes, uids)
         try:
-            done = await _undoubted(setup, app_dir, log_path)
-            if done is None:
-                await _discard(setup)
-                setup = SetUp(host, boxes, uids)
-                done = await setup.run(app_dir, log_path)
-            report, work = done
+            report, work = await set_up(lambda: SetUp(host, boxes, uids), app_dir, log_path)
         except BaseException:
-            await _discard(setup)
             uids.release()
             raise
         return LocalPreparedApp(host, boxes, uids=uids, work=work, setup=report)
-
-
-async def _undoubted(
-    setup: SetUp, app_dir: Path, log_path: Path | None
-) -> tuple[SetupReport, WorkFolder] | None:
-    """What a set-up came to; None where something outside failed it for a moment.
-
-    Or the app made that stumble: what a second run comes to, counts.
-    """
-    try:
-        done = await setup.run(app_dir, log_path)
-    except AppSetupFailed:
-        if setup.in_doubt:
-            return None
-        raise
-    return None if setup.in_doubt else done
-
-
-async def _discard(setup: SetUp) -> None:
-    if setup.work is not None:
-        await asyncio.shield(asyncio.to_thread(setup.work.remove))
 
 
 class LocalPreparedApp:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from vibench_gym.core.config import GIB
+from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
 from vibench_gym.stack import index_pages, tunnel
 from vibench_gym.stack.http_wire import HttpProtocolError, Request, read_request, send_response
 from vibench_gym.stack.outage import outage
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 MIRROR_PORT = 3141
 MAX_CONNECTIONS = 256
 MAX_BLOCKED_HOSTS = 200
+MAX_REQUESTS = 10_000
+"""Of one set-up. A tree of 1,500 npm packages takes 3,000; who asks for more may well be told by a
+registry to slow down, and that excuses nobody."""
 IDLE_S = 60.0
 SEND_S = 120.0
 _SAFE_PATH = re.compile(r"/[A-Za-z0-9@%._~!$'()*+,;:=/-]*")
@@ -73,6 +77,9 @@ class Mirror:
         }
         self._blocked: Counter[str] = Counter()
         self._failed: set[str] = set()
+        self._asked = 0
+        self.stumbled = False
+        """Something failed this set-up that works now: the registry, or our cache."""
         self._connections = asyncio.Semaphore(MAX_CONNECTIONS)
 
     @property
@@ -121,6 +128,29 @@ class Mirror:
         async with serving(self._connection, listener):
             yield
 
+    @contextlib.asynccontextmanager
+    async def serving_set_up(self, listener: socket.socket) -> AsyncIterator[None]:
+        """As `serving`, around a set-up script; then find out whether a registry failed it.
+
+        However the script took that: it may have gone on without its packages.
+
+        Raises:
+            RegistryUnavailable: a registry failed it, and fails us, too.
+        """
+        async with self.serving(listener):
+            try:
+                yield
+            except AppSetupFailed:
+                await self._judge()
+                raise
+        await self._judge()
+
+    async def _judge(self) -> None:
+        if self._failed and self._asked <= MAX_REQUESTS:
+            if (fault := await self.outage()) is not None:
+                raise RegistryUnavailable(f"set-up was refused packages: {fault}")
+            self.stumbled = True
+
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._connections.locked():
             writer.close()
@@ -145,6 +175,10 @@ class Mirror:
             return await self._foreign(request, reader, writer)
         if request.method not in ("GET", "HEAD"):
             await send_response(writer, request, 405, b"only GET and HEAD\n")
+            return False
+        self._asked += 1
+        if self._asked > MAX_REQUESTS:
+            await send_response(writer, request, 403, b"this set-up has asked for enough\n")
             return False
         try:
             content_type, body = await self._answer(request)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from vibench_gym.core.errors import (
     AppSetupFailed,
     DatabaseUnavailable,
-    RegistryUnavailable,
     SandboxUnavailable,
 )
 from vibench_gym.sandbox.janitor import WorkFolder, remove_tree
@@ -60,8 +59,8 @@ class SetUp:
         self.work: WorkFolder | None = None
         """Holds the snapshot, as soon as there is one."""
         self.in_doubt = False
-        """A registry failed the script, and works now, or somebody outside killed the database:
-        another run may come to another end."""
+        """A registry failed the script, and works now; or somebody outside killed the database; or
+        there is room again for what could not be copied: another run may come to another end."""
 
     async def run(self, app_dir: Path, log_path: Path | None) -> tuple[SetupReport, WorkFolder]:
         """Run it on a copy of the app; the snapshot is in the folder `STATE` of the work folder.
@@ -111,6 +110,7 @@ class SetUp:
             async with self._new_zone("control") as control:
                 await control.import_tree(self._host.template / "venv", "venv", "app")
                 await control.export_state(self.work.path / "control")
+            self.in_doubt = True  # a disk that was full for a moment looks the same
             raise AppSetupFailed(f"what set-up left cannot be copied: {error}") from error
         return self.work
 
@@ -143,13 +143,11 @@ class SetUp:
                 egress=self._config.egress,
                 extra_hosts=frozenset(self._config.extra_registry_hosts),
             )
-            async with self._mirror.serving(await self._listener(zone)):
-                try:
+            try:
+                async with self._mirror.serving_set_up(await self._listener(zone)):
                     yield
-                except AppSetupFailed:
-                    await self._ask_registries(self._mirror)
-                    raise
-            await self._ask_registries(self._mirror)
+            finally:
+                self.in_doubt |= self._mirror.stumbled
 
     async def _listener(self, zone: Zone) -> socket.socket:
         """The mirror's socket; the zone is new, so nothing of the app's can be in its way."""
@@ -157,13 +155,6 @@ class SetUp:
             return await zone.listen(MIRROR_PORT)
         except OSError as error:
             raise SandboxUnavailable(f"the mirror cannot listen: {error}") from error
-
-    async def _ask_registries(self, mirror: Mirror) -> None:
-        """The control of a script that a registry failed, however the script took it."""
-        if mirror.failed_hosts:
-            if (fault := await mirror.outage()) is not None:
-                raise RegistryUnavailable(f"set-up was refused packages: {fault}")
-            self.in_doubt = True
 
     async def _script(self, zone: Zone, log_path: Path | None) -> SetupReport:
         env = self._mirror.env if self._mirror is not None else {}

@@ -10,7 +10,6 @@ offline. Invariants: an entry appears complete or not at all; bodies are bounded
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ import httpx
 
 from vibench_gym.core.config import GIB, MIB
 from vibench_gym.core.rundir import write_atomic
+from vibench_gym.sandbox.janitor import WorkFolder
 from vibench_gym.sandbox.work_folder import work_folder
 from vibench_gym.stack.outage import host_of
 from vibench_gym.stack.registries import trust_store
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MAX_REDIRECTS = 5
 CACHE = "this-hosts.cache.invalid"
 """Stands for the cache in the list of hosts that failed."""
-PROBE_BYTES = MIB
 FAULT_S = 30.0
 DOWN_FOR_S = 60.0
 """How long an unreachable host is not tried again where a stale answer is at hand."""
@@ -83,6 +82,8 @@ class Upstream:
         self._client = client
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._down_until: dict[str, float] = {}
+        self._lacking = MIB
+        """So much room there has to be before the cache is said to work."""
 
     async def __aenter__(self) -> Self:
         """Drop the oldest files where the cache has outgrown its size."""
@@ -122,7 +123,7 @@ class Upstream:
         For `CACHE` as host: what is wrong with the cache.
         """
         if host_of(url) == CACHE:
-            return await asyncio.to_thread(_unwritable, self._cache)
+            return await asyncio.to_thread(_unwritable, self._cache, self._lacking)
         try:
             async with asyncio.timeout(FAULT_S), self._http().stream("GET", url) as response:
                 status = response.status_code
@@ -184,16 +185,20 @@ class Upstream:
 
     async def _keep(self, response: httpx.Response, base: Path, limit: int) -> CachedFile:
         await asyncio.to_thread(base.parent.mkdir, parents=True, exist_ok=True)
-        async with work_folder("part", base.parent) as folder:
-            part = folder / "body"
-            size = 0
-            with part.open("wb") as file:
-                async for chunk in response.aiter_bytes(MIB):
-                    size += len(chunk)
-                    _check_size(size, limit)
-                    file.write(chunk)
-            # Body first: an entry exists once its metadata does.
-            part.rename(base.with_suffix(".body"))
+        size = 0
+        try:
+            async with work_folder("part", base.parent) as folder:
+                part = folder / "body"
+                with part.open("wb") as file:
+                    async for chunk in response.aiter_bytes(MIB):
+                        size += len(chunk)
+                        _check_size(size, limit)
+                        file.write(chunk)
+                # Body first: an entry exists once its metadata does.
+                part.rename(base.with_suffix(".body"))
+        except OSError:
+            self._lacking = max(self._lacking, size + MIB)
+            raise
         content_type = response.headers.get("content-type", "")
         return _write_meta(base, content_type, response.headers.get("etag"))
 
@@ -227,16 +232,14 @@ def _overloaded(status: int) -> bool:
     return status >= httpx.codes.INTERNAL_SERVER_ERROR or status == httpx.codes.TOO_MANY_REQUESTS
 
 
-def _unwritable(cache: Path) -> str | None:
-    probe = cache / f".probe-{os.getpid()}-{time.monotonic_ns()}"
+def _unwritable(cache: Path, size: int) -> str | None:
+    """Why a file of so many bytes cannot be kept; None if it can."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(bytes(PROBE_BYTES))
+        with WorkFolder("probe", cache) as folder, (folder / "probe").open("xb") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
     except OSError as error:
         return f"cannot be written: {error}"
-    finally:
-        with contextlib.suppress(OSError):
-            probe.unlink()
     return None
 
 
