@@ -11,10 +11,16 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
+from vibench_gym.cli import stand_up
 from vibench_gym.cli.app import app
+from vibench_gym.cli.console import Progress
 from vibench_gym.cli.stand_up import apps_to_stand_up
+from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.task import bundled_tasks_dir
+from vibench_gym.grading.standing import Standing
+from vibench_gym.sandbox.leftovers import _FOLDER
+from vibench_gym.sandbox.locks import try_claim
 
 REPO = Path(__file__).resolve().parents[2]
 APPS = REPO / "tests" / "apps"
@@ -45,6 +51,23 @@ def test_what_the_operator_got_wrong(
 ) -> None:
     with pytest.raises(ConfigError, match=complaint):
         apps_to_stand_up([Path(path) for path in paths], Path(root) if root else None, names)
+
+
+async def test_logs_that_nobody_wants_are_where_a_kill_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = []
+
+    async def stands(_app: Path, folder: Path) -> Standing:
+        assert _FOLDER.fullmatch(folder.parent.name), "else neither janitor nor gc knows it"
+        assert try_claim(folder.parent) is None, "else gc takes it away while it is used"
+        used.append(folder.parent)
+        return Standing(fault="app", message="no")
+
+    monkeypatch.setattr(stand_up, "StandUp", lambda **_: stands)
+    await stand_up.run_stand_up({"x": tmp_path}, None, Progress(quiet=True), StackConfig())
+    assert used
+    assert not used[0].exists()
 
 
 @pytest.mark.sandbox

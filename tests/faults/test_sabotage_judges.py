@@ -14,9 +14,11 @@ import pytest
 from vibench_gym.browser.base import Observation
 from vibench_gym.core.config import GraderConfig
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed, BrowserFailed
+from vibench_gym.llm.pruning import WITHHELD
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack
 from vibench_gym.testing.fault_lab import FaultLab, JudgeServer, fault_lab, refusal
+from vibench_gym.testing.fault_server import ok
 from vibench_gym.testing.grading import check, end, failing, make_app, passing
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ class PickyServer(JudgeServer):
 
     word: str = "\0"
     most: int = 10**9
+    talks: bool = False
+    """What it was not shown, it talks about and calls no tool."""
     refused: int = 0
 
     def answer(self, request: dict[str, Any]) -> Fault:
@@ -46,13 +50,15 @@ class PickyServer(JudgeServer):
             self.refused += 1
             code = "content_filter" if self.word in text else "context_length_exceeded"
             return refusal(400, code)
+        if self.talks and WITHHELD in text:
+            return ok(content="I would rather not say.")
         return super().answer(request)
 
 
-def picky(lab: FaultLab, *, word: str = "\0", most: int = 10**9) -> None:
+def picky(lab: FaultLab, *, word: str = "\0", most: int = 10**9, talks: bool = False) -> None:
     """Give the lab's endpoint its dislikes."""
     if isinstance(lab.server, PickyServer):
-        lab.server.word, lab.server.most = word, most
+        lab.server.word, lab.server.most, lab.server.talks = word, most, talks
 
 
 def pages(lab: FaultLab, shown: str | Observation) -> None:
@@ -75,6 +81,11 @@ def words_a_provider_does_not_read(lab: FaultLab) -> None:
 
 def words_a_provider_does_not_read_and_a_judge_that_passes_blindly(lab: FaultLab) -> None:
     picky(lab, word=WORD)
+    pages(lab, f"Result: done\n{WORD}")
+
+
+def words_a_provider_does_not_read_and_a_judge_that_only_talks(lab: FaultLab) -> None:
+    picky(lab, word=WORD, talks=True)
     pages(lab, f"Result: done\n{WORD}")
 
 
@@ -134,6 +145,7 @@ def leaves_a_database_that_does_not_start(lab: FaultLab) -> None:
 PAGES: list[tuple[Point, Callable[[FaultLab], None], float]] = [
     ("model", words_a_provider_does_not_read, 0.0),
     ("model", words_a_provider_does_not_read_and_a_judge_that_passes_blindly, 0.0),
+    ("model", words_a_provider_does_not_read_and_a_judge_that_only_talks, 0.0),
     ("model", pages_longer_than_the_judges_memory, 0.0),
     ("model", many_pages_longer_than_the_judges_memory, 1.0),
     ("browser", crashes_its_page, 0.0),
@@ -159,7 +171,9 @@ async def test_a_page_masks_nothing(
         came_to = await lab.end()
         if point == "model":
             assert server.refused
-            assert any("withheld" in flag for flag in lab.plan().flags)
+            # A judge that only forgets old pages has seen the page that it judges.
+            withheld = any("withheld" in flag for flag in lab.plan().flags)
+            assert withheld == (breaks is not many_pages_longer_than_the_judges_memory)
     tell(breaks.__name__, point, "sabotage", came_to)
     assert (came_to.verdict, came_to.reward) == ("scored", reward), came_to
 

@@ -13,10 +13,11 @@ from vibench_gym.browser.base import Observation
 from vibench_gym.core.config import GraderConfig
 from vibench_gym.core.errors import BrowserFailed, GraderModelFailed
 from vibench_gym.core.status import CheckOutcome, PlanStatus, StepOutcome
-from vibench_gym.llm.base import Completion, Message, Usage
+from vibench_gym.llm.base import Completion, ConversationRefused, Message, Usage
+from vibench_gym.llm.pruning import WITHHELD
 from vibench_gym.stack.base import AppStatus
 from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.fake_model import FakeModel
+from vibench_gym.testing.fake_model import FakeModel, calls
 from vibench_gym.testing.fake_stack import FakeStack
 from vibench_gym.testing.grading import (
     FINISH,
@@ -32,10 +33,11 @@ from vibench_gym.testing.grading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
+    from vibench_gym.testing.fake_model import Answer
     from vibench_gym.testing.grading_lab import Lab
 
 PLAN = make_plan()
@@ -226,6 +228,42 @@ async def test_silence_otherwise_is_the_models_failure(lab: Lab) -> None:
     lab.config = GraderConfig(retries=0)
     lab.agents(FakeModel(lambda *_: "hm"))
     assert (await lab.grade_plan(PLAN)).failure_kind == "grader_model_failed"
+
+
+@pytest.mark.parametrize("actions", [1, 40])
+async def test_silence_about_a_page_that_was_withheld_fails_its_step(
+    lab: Lab, actions: int
+) -> None:
+    lab.config = GraderConfig(max_actions_per_step=actions, retries=0)
+    lab.browsers.queued.append(FakeBrowser(otherwise="Result: done\na terrible thing"))
+
+    def answer(messages: Sequence[Message], _tools: object) -> Answer:
+        if any("terrible" in message.text for message in messages):
+            return ConversationRefused("HTTP 400: content_filter")
+        return "hm" if messages[2:] else calls(LOOK)
+
+    lab.agents(FakeModel(answer))
+    record = await lab.grade_plan(PLAN)
+    assert (record.status, record.failure_kind) == (PlanStatus.GRADED, None)
+    assert [verdict.outcome for verdict in record.verdicts][:1] == [StepOutcome.FAILED]
+    assert "page withheld from the judge in first" in record.flags
+
+
+async def test_a_judge_that_only_forgets_old_pages_had_none_withheld(lab: Lab) -> None:
+    lab.browsers.queued.append(FakeBrowser(otherwise="Result: done\n" + "x" * 5000))
+    made = iter(agent([LOOK, *passing(PLAN)])._answers)  # type: ignore[arg-type]
+
+    def answer(messages: Sequence[Message], _tools: object) -> Answer:
+        pages = [message for message in messages if len(message.text) > 5000]
+        assert all(message.text != WITHHELD for message in messages)
+        if len([page for page in pages if page.role == "tool"]) > 1:
+            return ConversationRefused("HTTP 400: context_length_exceeded")
+        return next(made)
+
+    lab.agents(FakeModel(answer))
+    record = await lab.grade_plan(PLAN)
+    assert [verdict.outcome for verdict in record.verdicts] == [StepOutcome.PASSED] * 2
+    assert not [flag for flag in record.flags if "withheld" in flag]
 
 
 async def test_after_the_last_verdict_nothing_can_be_lost(lab: Lab) -> None:

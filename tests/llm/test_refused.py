@@ -10,8 +10,8 @@ import pytest
 
 from vibench_gym.core.tool import ToolResult, ToolSpec
 from vibench_gym.llm.base import ConversationRefused, Message
-from vibench_gym.llm.loop import LoopBudget, LoopEvent, ToolLoop
-from vibench_gym.llm.pruning import WITHHELD
+from vibench_gym.llm.loop import NUDGE, LoopBudget, LoopEvent, ToolLoop
+from vibench_gym.llm.pruning import WITHHELD, withholdings
 from vibench_gym.testing.fake_model import FakeModel, calls
 
 if TYPE_CHECKING:
@@ -86,3 +86,18 @@ async def test_a_conversation_that_is_refused_without_any_result_is_nobodys_page
     with pytest.raises(ConversationRefused):
         await picky_loop(model, {}, heard).run()
     assert model.refused == 3, "everything was withheld before it was given up"
+
+
+@pytest.mark.parametrize(("length", "blind"), [(7000, [False, True]), (5, [True])])
+def test_no_conversation_is_asked_twice_where_the_last_turn_returned_nothing(
+    length: int, blind: list[bool]
+) -> None:
+    made = calls(("echo", {}))
+    result = Message("tool", "x" * length, tool_call_id=made.tool_calls[0].id)
+    nudged = [Message("assistant", "hm"), Message("user", NUDGE)]
+    said = [Message("user", "go"), made, result, *nudged]
+    tried = list(withholdings(said))
+    assert [one for _, one in tried] == blind
+    asked = [said, *(less for less, _ in tried)]
+    assert all(asked.count(one) == 1 for one in asked)
+    assert asked[-1][2].text == WITHHELD

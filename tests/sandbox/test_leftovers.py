@@ -118,6 +118,20 @@ def test_folders_of_other_users_stay(places: Places) -> None:
     assert find_leftovers(places) == []
 
 
+def test_nothing_of_another_users_is_touched_or_listed(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = places.groups / "vibench-gym" / "zone-01234567"
+    group.mkdir(parents=True)
+    (group / "cgroup.procs").touch()
+    (places.temporary[0] / f"vibench-gym-zone-{TOKEN}").mkdir()
+    for path in (places.leases / "1", places.slots / "0"):
+        path.touch()
+    assert len(find_leftovers(places)) == 4
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert find_leftovers(places) == []
+
+
 def test_leases_and_slots_go_unless_they_are_held(places: Places) -> None:
     held = locks.try_lock(places.leases / "0")
     assert held is not None

@@ -8,7 +8,6 @@ task (one app). No model, no plan, no score.
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from vibench_gym.core.references import reference_trees
 from vibench_gym.core.task import bundled_tasks_dir
 from vibench_gym.grading.browsers import PlaywrightLauncher
 from vibench_gym.grading.standing import StandUp
+from vibench_gym.sandbox.janitor import WorkFolder
 from vibench_gym.stack.builders import stack_builder
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def run_stand_up(
     stand_up = StandUp(stacks=stack_builder(stack), browsers=PlaywrightLauncher())
     found = []
     with ExitStack() as cleanup:
-        root = out or Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="stand-up-")))
+        root = out or cleanup.enter_context(WorkFolder("standup"))
         for number, (name, app) in enumerate(apps.items(), start=1):
             progress.now(f"{number}/{len(apps)} {name}")
             folder = root / f"{number:02d}-{Path(name).name}"

@@ -134,8 +134,10 @@ class Tester:
             # Every verdict is in: what the agent does afterwards cannot change one.
             if self._book.complete and not isinstance(fault, VerdictUnusable):
                 return
-            if isinstance(fault, VerdictUnusable) and self._step and self._step == self._unreadable:
+            unreadable = bool(self._step) and self._step == self._unreadable
+            if unreadable and isinstance(fault, VerdictUnusable | ModelSilent):
                 # The provider reads everything but the app's pages; the agent would not say so.
+                # Before silence becomes `VerdictUnusable` below: that would mask.
                 self._book.fail_current("its judge can read the page", str(fault))
                 return
             if isinstance(fault, ModelSilent) and self._withdrawn():
@@ -144,11 +146,11 @@ class Tester:
 
     def _hear(self, event: LoopEvent) -> None:
         """A page that the provider refuses to read was not seen: it carries no pass."""
-        if event.kind == "withheld":
+        # Where old results were shortened only, the agent saw what it is judging.
+        if event.kind == "withheld" and event.detail["blind"]:
             self._pages.withheld(self._step, str(event.detail["why"]))
-            if event.detail["blind"]:
-                self._unreadable = self._step
-                self._book.not_shown()
+            self._unreadable = self._step
+            self._book.not_shown()
 
     def begin_turn(self) -> None:
         """To be called before each request to the model.

@@ -69,8 +69,9 @@ WITHHELD = (
 def withholdings(messages: Sequence[Message]) -> Iterator[tuple[list[Message], bool]]:
     """A refused conversation with less and less of what tools returned, until nothing is left.
 
-    First old results go down to their heads, then the last turn's are withheld, then all. Beside
-    each conversation stands whether the model is blind in it to what its last turn returned.
+    First old results go down to their heads, then the last turn's (if it had any) are withheld,
+    then all. Beside each conversation stands whether the model is blind in it to what its last turn
+    returned.
     """
     results = [index for index, message in enumerate(messages) if message.role == "tool"]
     if not results:
@@ -82,7 +83,8 @@ def withholdings(messages: Sequence[Message]) -> Iterator[tuple[list[Message], b
     shorter = Pruning(keep=len(latest)).apply(messages)
     if shorter != list(messages):
         yield shorter, False
-    yield [_withheld(m) if i in latest else m for i, m in enumerate(shorter)], bool(latest)
+    if latest:
+        yield [_withheld(m) if i in latest else m for i, m in enumerate(shorter)], True
     yield [_withheld(m) if i in results else m for i, m in enumerate(shorter)], True
 
 

@@ -118,19 +118,23 @@ def _work_folders(places: Places) -> Iterator[Path]:
 
 
 def _is_work_folder(path: Path) -> bool:
-    if _FOLDER.fullmatch(path.name) is None:
-        return False
+    named = _FOLDER.fullmatch(path.name) is not None
+    return named and _is_ours(path) and path.is_dir() and not path.is_symlink()
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it belongs to our user; root could open, and so claim, what anybody has."""
     try:
-        info = path.lstat()
+        return path.lstat().st_uid == os.geteuid()
     except OSError:
         return False
-    return info.st_uid == os.geteuid() and path.is_dir() and not path.is_symlink()
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    """Zones' control groups in which no process is."""
+    """Our zones' control groups in which no process is."""
     for path in _directories(root, _GROUP_DEPTH):
-        if path.parent.name == cgroup.PARENT and _ZONE.fullmatch(path.name) and _is_empty(path):
+        named = path.parent.name == cgroup.PARENT and _ZONE.fullmatch(path.name)
+        if named and _is_ours(path) and _is_empty(path):
             yield path
 
 
@@ -146,7 +150,8 @@ def _is_empty(group: Path) -> bool:
 
 def _numbered(folder: Path) -> Iterator[Path]:
     for path in _entries(folder):
-        if _NUMBER.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+        named = _NUMBER.fullmatch(path.name) is not None
+        if named and _is_ours(path) and path.is_file() and not path.is_symlink():
             yield path
 
 
