@@ -190,6 +190,7 @@ async def test_failing_set_up_is_the_apps_fault(
     ("name", "said"),
     [
         ("broken/exits", "exit code"),
+        ("broken/kills_itself", "exit code 137"),
         ("broken/daemonises", "stay in the foreground"),
         ("broken/wrong_port", "instead"),
         ("broken/crlf", "CRLF"),
@@ -199,9 +200,10 @@ async def test_failing_set_up_is_the_apps_fault(
 async def test_app_that_does_not_start_is_told_why(
     compose_lab: ComposeLab, name: str, said: str
 ) -> None:
-    with pytest.raises((AppSetupFailed, AppStartFailed), match=said):
+    with pytest.raises((AppSetupFailed, AppStartFailed), match=said) as caught:
         async with (await compose_lab.prepare(name, start_timeout_s=10)).stack():
             pass
+    assert caught.value.doubt is None
 
 
 async def test_poisoned_database_is_the_apps_fault(compose_lab: ComposeLab) -> None:

@@ -22,11 +22,18 @@ from vibench_gym.core.config import ComposeConfig, StackConfig
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing, SandboxUnavailable
 from vibench_gym.sandbox import docker_leftovers
 from vibench_gym.sandbox.zone import StateLimitReached
-from vibench_gym.stack import compose_door, compose_file, compose_files, compose_relay
+from vibench_gym.stack import (
+    compose_door,
+    compose_file,
+    compose_files,
+    compose_process,
+    compose_relay,
+)
 from vibench_gym.stack.builders import stack_builder
 from vibench_gym.stack.compose import ComposeStackBuilder
 from vibench_gym.stack.compose_checks import compose_checks
-from vibench_gym.stack.compose_engine import find_engine
+from vibench_gym.stack.compose_engine import Engine, find_engine
+from vibench_gym.stack.compose_project import Project
 from vibench_gym.stack.local import LocalStackBuilder
 from vibench_gym.stack.serving import serving
 
@@ -232,6 +239,23 @@ def test_leftovers_are_swept_until_nothing_appears(fake_docker: Path) -> None:
     assert docker_leftovers.remove_for_sure(told, quiet_s=0.1)
     assert fake_docker.read_text() == ""
     assert not docker_leftovers.sweep(("/nonexistent",), {}, "a=b")
+
+
+@pytest.mark.parametrize("script", ["exit 137", "kill -9 $$"])
+async def test_an_app_that_ends_as_if_it_was_killed_is_no_disturbance(
+    fake_docker: Path, tmp_path: Path, script: str
+) -> None:
+    docker = str(fake_docker.with_name("docker"))
+    engine = Engine(docker, (docker, "compose"), "unix:///none", {"PATH": "/usr/bin:/bin"}, 10)
+    project = Project(engine, StackConfig(), name="test")
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-c", script, stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    app = compose_process.ContainerProcess(project, process, tmp_path / "log")
+    assert await app.wait(10) == 137
+    assert not app.killed
+    assert not app.killed_unasked
+    await app.forget()
 
 
 def test_the_stack_is_the_one_that_was_asked_for() -> None:

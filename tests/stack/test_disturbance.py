@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
 
+TRACE = (
+    "python3 -c 'import ctypes, os; c = ctypes.CDLL(None, use_errno=True); "
+    "print(c.ptrace(16, 1, 0, 0), os.strerror(ctypes.get_errno()))'"
+)
+
 
 def below_us() -> dict[int, str]:
     """Command lines of this process's descendants."""
@@ -80,14 +85,30 @@ async def test_a_box_that_was_killed_from_outside_is_told(prepare: Prepare) -> N
         assert await until_disturbed(stack) == "the app's box was killed from outside"
 
 
-@pytest.mark.parametrize("command", ["kill -9 -1", "kill -9 1", "kill -INT 1", "kill -QUIT 1"])
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("kill -9 -1", ""),
+        ("kill -9 1", ""),
+        ("kill -INT 1", ""),
+        ("kill -QUIT 1", ""),
+        # The kernel itself kills what is traced or out of time, the box's process 1 too.
+        ("prlimit --pid 1 --cpu=1:1", "Operation not permitted"),
+        pytest.param(TRACE, "-1 Operation not permitted", id="ptrace"),
+    ],
+)
 async def test_what_an_app_does_to_its_database_is_no_disturbance(
-    prepare: Prepare, command: str
+    prepare: Prepare, command: str, said: str
 ) -> None:
     app = await prepare("good/plain")
+    program = f"{command} 2>&1; grep cpu /proc/1/limits".replace("'", "''")
+    sql = f"create table said (line text); copy said from program '{program}'; table said;"
     async with app.stack() as stack:
-        sql = f"copy (select 1) to program '{command}'"
-        await stack.exec(f'psql "$POSTGRES_DATABASE_URL" -c "{sql}"', timeout_s=30)
+        run = f"psql \"$POSTGRES_DATABASE_URL\" <<'SQL'\n{sql}\nSQL"
+        seen = await stack.exec(run, timeout_s=30)
+        assert said in seen.stdout, seen
+        if said:
+            assert "unlimited            unlimited" in seen.stdout
         await asyncio.sleep(1)
         assert (await stack.app_status()).disturbance is None
 

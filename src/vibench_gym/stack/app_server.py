@@ -48,7 +48,10 @@ class AppProcess(Protocol):
 
     @property
     def killed_unasked(self) -> bool:
-        """Whether SIGKILL ended it that neither we nor a limit sent."""
+        """Whether SIGKILL ended it that neither we nor a limit nor anything of the app's sent.
+
+        False, too, where nothing tells.
+        """
         ...
 
     async def wait(self, timeout_s: float | None = None) -> int:

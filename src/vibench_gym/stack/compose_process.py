@@ -155,7 +155,7 @@ class ContainerProcess:
         limit = project.config.app.output_bytes
         fd = os.open(log, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._log = BoundedLog(fd, limit)
-        self._killed = self._asked = False
+        self._killed = False
         self._code: int | None = None
         self._following = asyncio.create_task(self._follow())
 
@@ -186,8 +186,12 @@ class ContainerProcess:
 
     @property
     def killed_unasked(self) -> bool:
-        """Whether SIGKILL ended it that neither we nor a limit sent."""
-        return self._code == KILLED_CODE and not self._killed and not self._asked
+        """Never: nothing here tells a kill from outside from the app's own.
+
+        All of a container's processes share a user, and the exit code is one that the app's script
+        may choose. To believe it would give an app that ends with 137 another attempt.
+        """
+        return False
 
     async def wait(self, timeout_s: float | None = None) -> int:
         """Wait for its end; TimeoutError if that takes longer."""
@@ -197,7 +201,6 @@ class ContainerProcess:
 
     async def terminate(self, grace_s: float = 3.0) -> int:
         """Ask everything in the container to end, then kill it."""
-        self._asked = self._asked or self._code is None
         if self._code is None:
             await self._project.engine.call(
                 "exec", self._project.container("app"), "sh", "-c", "kill -TERM -1; exit 0",
@@ -209,7 +212,6 @@ class ContainerProcess:
 
     async def kill(self) -> int:
         """Kill everything in the container."""
-        self._asked = self._asked or self._code is None
         await kill_everything(self._project, "app")
         try:
             return await self.wait(_SIGNAL_TIMEOUT_S)

@@ -4,6 +4,8 @@
 
 Whose fault a failure is, is found as on the local stack: what the app's own processes do is the
 app's; a database that does not start is tried again on the template, which no app had a hand in.
+But nothing tells what was killed from outside of a container from what an app killed, so all of
+that is the app's.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 from vibench_gym.core.errors import (
@@ -184,7 +185,7 @@ class ComposeStack:
 
     async def app_status(self) -> AppStatus:
         """Whether the app is running, and its last words."""
-        return replace(await self._server.status(), disturbance=self._server.disturbance)
+        return await self._server.status()
 
     async def usage(self) -> StackUsage:
         """Memory, disk and processes of the whole stack."""

@@ -5,6 +5,10 @@
 They have no capabilities and no user namespaces, so most of these are refused anyway; the filter
 is for the kernel's own mistakes behind them. A refused call returns EPERM (ENOSYS for clone3,
 whose flags a filter cannot see: C libraries then use clone). The program is classic BPF.
+
+What reaches into another process is refused for another reason: a box's process 1 cannot be killed
+from inside, but by a limit on its time, a tracer or a write to its memory it could be ended as if
+somebody outside had killed it. prlimit64 is left to a process for itself (0, as C libraries say).
 """
 
 from __future__ import annotations
@@ -42,13 +46,15 @@ _REFUSED = {
     "fanotify_init": (300, 262), "vhangup": (153, 58), "nfsservctl": (180, 42),
     "move_pages": (279, 239), "migrate_pages": (256, 238), "mbind": (237, 235),
     "process_madvise": (440, 440), "kcmp": (312, 272),
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
 }  # fmt: skip
+_PRLIMIT = (302, 261)
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 
 
 def refused_names() -> tuple[str, ...]:
-    """The refused system calls, for filters in other forms."""
+    """The system calls that are refused whatever they are given, for filters in other forms."""
     return tuple(sorted(_REFUSED))
 
 
@@ -59,7 +65,7 @@ def box_filter(machine: str = os.uname().machine) -> bytes | None:
         return None
     architecture, column = known
     refused = sorted(numbers[column] for numbers in _REFUSED.values())
-    clone, clone3 = _CLONE[column], _CLONE3[column]
+    prlimit, clone, clone3 = _PRLIMIT[column], _CLONE[column], _CLONE3[column]
     program = [
         _step(_LOAD, _ARCHITECTURE),
         _step(_JUMP_EQUAL, architecture, 1, 0),
@@ -74,6 +80,11 @@ def box_filter(machine: str = os.uname().machine) -> bytes | None:
     for number in refused:
         program += [_step(_JUMP_EQUAL, number, 0, 1), _step(_RETURN, _ERRNO | errno.EPERM)]
     program += [
+        _step(_JUMP_EQUAL, prlimit, 0, 4),
+        _step(_LOAD, _FIRST_ARGUMENT),  # the low half: a pid is an int, the kernel drops the rest
+        _step(_JUMP_EQUAL, 0, 0, 1),
+        _step(_RETURN, _ALLOW),
+        _step(_RETURN, _ERRNO | errno.EPERM),
         _step(_JUMP_EQUAL, clone, 0, 3),
         _step(_LOAD, _FIRST_ARGUMENT),
         _step(_JUMP_SET, _CLONE_NAMESPACES, 0, 1),
