@@ -39,7 +39,9 @@ def _mounts() -> set[str]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("part", range(WORKERS))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(1, WORKERS))]
+)
 def test_sigkill_leaves_nothing(part: int, tmp_path: Path) -> None:
     seed = int.from_bytes(os.urandom(4))
     moments = random.Random(seed)  # noqa: S311 (moments, no secrets)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 GRADED_TESTS = ("test_reference_scores_one", "test_mutant_fails_at_its_step")
-IN_CI = (("pantry", "mvp"), ("standup", "feature1"))
+IN_CI = ("pantry", "mvp")
 
 
 @dataclass(frozen=True)
@@ -115,18 +115,18 @@ def check_mutant(grade_replayed: GradeReplayed, tmp_path: Path) -> CheckMutant:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """CI grades one task of each language, its reference and one mutant; `make test` grades all."""
+    """CI grades one task, its reference and one mutant; `make test` grades all."""
     if os.environ.get("CI") != "true":
         return
-    seen: set[tuple[str, tuple[str, str]]] = set()
+    seen: set[str] = set()
     left_out = []
     for item in items:
         if not isinstance(item, pytest.Function) or item.originalname not in GRADED_TESTS:
             continue
         params: Mapping[str, Any] = item.callspec.params
-        one = (item.originalname, (params["task"].name, params["task"].artifact))
-        if one in seen or one[1] not in IN_CI:
+        if (params["task"].name, params["task"].artifact) != IN_CI or item.originalname in seen:
             left_out.append(item)
-        seen.add(one)
+        else:
+            seen.add(item.originalname)
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
