@@ -146,6 +146,7 @@ def test_rule_7_evidence_belongs_to_its_step() -> None:
     ("verdicts", "problem"),
     [
         ([passed(0)], "step 's1' has no verdict"),
+        ([failed(1)], "step 's0' has no verdict"),
         ([passed(0), passed(1), passed(7)], "step 's7' is not in the plan"),
         ([passed(0), passed(0), passed(1)], "step 's0' has two verdicts"),
         ([passed(1), passed(0)], "step 's0' is out of order"),

@@ -78,13 +78,15 @@ def _check_order(plan: TestPlan, verdicts: Sequence[StepVerdict]) -> list[str]:
         last = max(last, names.index(name))
         reached = verdict.outcome is not StepOutcome.NOT_REACHED
         if stopped_at and reached:
-            problems.append(f"step {name!r} has a verdict after the fatal failure in {stopped_at}")
+            problems.append(
+                f"step {name!r} has a verdict after the fatal failure in {stopped_at!r}"
+            )
         if not stopped_at and not reached:
             problems.append(f"step {name!r} is not_reached, but nothing fatal stands before it")
         if not stopped_at and reached and verdict.fatal:
-            stopped_at = repr(name)
-    if not stopped_at:
-        problems += [f"step {name!r} has no verdict" for name in names if name not in seen]
+            stopped_at = name
+    needed = names[: names.index(stopped_at)] if stopped_at else names
+    problems += [f"step {name!r} has no verdict" for name in needed if name not in seen]
     return problems
 
 
