@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.core.errors import AppSetupFailed
+from vibench_gym.core.errors import AppSetupFailed, SandboxUnavailable
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.testing.redteam import Case, Seen, redteam
 from vibench_gym.testing.twins import FORGERIES, Twin, TwinBench
@@ -221,3 +221,5 @@ async def test_tree_that_cannot_be_copied(twins: TwinBench, seen: Seen) -> None:
             assert (await stack.app_status()).running
     except AppSetupFailed as failed:
         seen(f"setup_failed: {str(failed)[:60]}")
+    except SandboxUnavailable as masked:
+        pytest.fail(f"masked: {masked}")

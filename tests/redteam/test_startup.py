@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vibench_gym.stack.host import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(180)]
-START = "start-server.sh"
+SETUP, START = "setup-environment.sh", "start-server.sh"
 FAILED = PlanStatus.START_FAILED
 
 
@@ -205,7 +205,7 @@ async def test_programs_in_front(twins: TwinBench, honest: RolloutRecord, seen: 
         "for n in bash curl grep find mkdir base64; do"
         " printf '#!/bin/sh\\nexit 1\\n' > /venv/bin/$n; chmod +x /venv/bin/$n; done\n"
     )
-    graded = await twins.grade({START: fakes + HONEST[START]})
+    graded = await twins.grade({SETUP: fakes})
     seen(f"reward {graded.reward}")
     assert (graded.reward, graded.mask_sample) == (honest.reward, False)
 

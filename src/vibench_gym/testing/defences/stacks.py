@@ -59,8 +59,9 @@ DEFENCES: Final = (
             "            work = await self._export(zone)\n",
             (
                 "            work = await self._export(zone)\n"
-                '            for line in (work.path / STATE / "app/.env").open():\n'
-                '                os.environ.update([line.strip().split("=", 1)])\n'
+                '            for file in (work.path / STATE / "app").glob(".env"):\n'
+                "                for line in file.open():\n"
+                '                    os.environ.update([line.strip().split("=", 1)])\n'
             ),
         ),
     ),
