@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import async_playwright
 
+from vibench_gym.browser.launch import chromium_version, launch_chromium
 from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import MIB, BrowserConfig, ProcessLimits, StackConfig
 from vibench_gym.grading.events import EventLog, Stopwatch
@@ -190,7 +193,7 @@ async def test_posts_to_every_address(ground: Ground, seen: Seen) -> None:
     "page",
     gain="read files of the host, the app's source, or the browser's inner pages",
     expected="nothing shown",
-    defences=["browser_box"],
+    defences=["app_addresses_only"],
 )
 async def test_reads_files(ground: Ground, seen: Seen) -> None:
     script = """(async () => {
@@ -224,6 +227,44 @@ async def test_reads_files(ground: Ground, seen: Seen) -> None:
         for word in ("canary-of-the-host", "root:x", "ThreadingHTTPServer", "PATH="):
             assert word not in text
     await ground.honest()
+
+
+@redteam(
+    "page",
+    gain="read the app's source or the host's files by a browser that it took over",
+    expected="neither is there",
+    defences=["browser_box"],
+)
+async def test_takes_the_browser_over(ground: Ground, seen: Seen) -> None:
+    """Not even who drives Chromium from inside finds a file: its box has none of them."""
+    places = ["/app/server.py", "/app/", f"{ground.folder}/secret.txt", "/proc/self/environ"]
+    executable = ground.stack.browser_executable
+    async with async_playwright() as playwright:
+        browser = await launch_chromium(
+            playwright,
+            executable=executable,
+            version=await chromium_version(executable),
+            chromium_sandbox=True,
+            traces_dir=None,
+            work_dir=ground.folder / "work",
+            viewport=(800, 600),
+        )
+        try:
+            page = await browser.new_page()
+            found = {}
+            for place in places:
+                try:
+                    await page.goto(f"file://{place}", timeout=10_000)
+                    found[place] = await page.content()
+                except PlaywrightError as error:
+                    found[place] = error.message
+        finally:
+            await browser.close()
+    missing = [place for place in places if "ERR_FILE_NOT_FOUND" in found[place]]
+    seen(f"not there: {missing}")
+    assert missing == places[:3], found
+    for word in ("POSTGRES", "DATABASE", "SECRET", str(ground.folder)):
+        assert word not in found[places[3]]
 
 
 TELL_TALES = """(async () => {
@@ -294,7 +335,8 @@ async def test_tell_tales_of_input(ground: Ground, seen: Seen) -> None:
     box = re.search(r'textbox "I" \[ref=(\w+)\]', page.text)
     assert button
     assert box
-    await ground.call("click", ref=button[1])
+    clicked = await ground.call("click", ref=button[1])
+    assert not clicked.is_error, clicked.text
     log = shown_json(await ground.call("type", ref=box[1], text="x"))
     names = [name for name, *_ in log]
     seen(" ".join(dict.fromkeys(names)))
@@ -352,6 +394,7 @@ async def test_downloads(ground: Ground, seen: Seen) -> None:
         "..\\..\\evil",
         ".bashrc",
         "a\nb",
+        "invoice \u202efdp.exe",
         "x" * 300,
     ]
     links = "".join(
@@ -408,13 +451,18 @@ async def test_uploads(ground: Ground, seen: Seen) -> None:
 )
 async def test_floods(ground: Ground, seen: Seen) -> None:
     page = await ground.show(
-        "<button onclick=\"for (let i = 0; i < 60; i++) { window.open('/', 'w' + i); "
-        "if (i < 20) alert(i); console.error('e' + i) }; print()\">B</button>"
+        "<script>let clicks = 0; function flood() { for (let i = 0; i < 60; i++) {"
+        "window.open('/', clicks + 'w' + i); if (!clicks && i < 20) alert(i);"
+        "console.error('e' + i) } if (!clicks++) print() }</script>"
+        "<button onclick=flood()>B</button>"
     )
     ref = re.search(r'button "B" \[ref=(\w+)\]', page.text)
     assert ref
     flooded = await ground.call("click", ref=ref[1])
-    tabs = re.search(r"\[tabs: ([^\]]*)\]", flooded.text)
+    # A browser of anybody's lets a page open one window at a click.
+    for _ in range(QUICK.max_tabs):
+        last = await ground.call("click", ref=ref[1])
+    tabs = re.search(r"\[tabs: ([^\]]*)\]", last.text)
     assert tabs
     seen(f"{len(tabs[1].split(','))} tabs, {len(flooded.dialogs)} dialogs told")
     assert 1 < len(tabs[1].split(",")) <= QUICK.max_tabs
@@ -433,7 +481,9 @@ async def test_floods(ground: Ground, seen: Seen) -> None:
 )
 async def test_text_without_end(ground: Ground, seen: Seen) -> None:
     looked = await ground.show(
-        "<script>document.body.append('passed '.repeat(2e5)); document.title = 'x'.repeat(1e6);"
+        "<script>document.body.append('passed '.repeat(2e5));"
+        "for (let i = 0; i < 3000; i++) document.body.append(document.createElement('p'), i);"
+        "document.title = 'x'.repeat(1e6);"
         "history.replaceState(0, '', '#' + 'y'.repeat(1e5));"
         "console.error('z'.repeat(1e6))</script>"
     )

@@ -79,6 +79,11 @@ DEFENCES: Final = (
         (_BOXES, "if seccomp is not None:", "if seccomp is not None and not argv:"),
     ),
     defence(
+        "no_hand_on_others",
+        "no process traces another, which could end its box's first one as if from outside",
+        ("sandbox/agent/seccomp.py", '"ptrace": (101, 117), ', ""),
+    ),
+    defence(
         "kernel_settings_read_only",
         "/proc/sys is mounted read-only",
         (_BWRAP, ', "--ro-bind", "/proc/sys", "/proc/sys"', ""),

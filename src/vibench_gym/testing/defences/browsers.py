@@ -21,6 +21,12 @@ _PRESS = """\
             no_wait_after=True,
         ),
 """
+_BY_SCRIPT = """\
+        (await tab.isolated()).call(
+            "(x, y) => document.elementFromPoint(x + 5, y + 5).click()",
+            *list((await target.bounding_box() or {}).values())[:2],
+        ),
+"""
 
 DEFENCES: Final = (
     defence(
@@ -34,7 +40,7 @@ DEFENCES: Final = (
         (
             "browser/elements.py",
             _PRESS,
-            '        target.dispatch_event("click", {}),\n',
+            _BY_SCRIPT,
         ),
     ),
     defence(
@@ -45,6 +51,11 @@ DEFENCES: Final = (
             _BROWSER_BINDS,
             _BROWSER_BINDS.replace("binds=", "binds=(Bind('/app', state='app'),) + "),
         ),
+    ),
+    defence(
+        "app_addresses_only",
+        "the judge opens no address but the app's",
+        ("browser/pages.py", "if origin != self.origin:", "if not origin:"),
     ),
     defence(
         "isolated_world",
