@@ -29,16 +29,9 @@ from vibench_gym.stack.http_wire import read_request, send_response
 from vibench_gym.stack.local import LocalStackBuilder
 from vibench_gym.stack.registries import Registries
 from vibench_gym.stack.serving import serving
+from vibench_gym.testing.counter import make_counter_task, write_app
 from vibench_gym.testing.faults import Ending
-from vibench_gym.testing.twins import (
-    FAST,
-    NO_BROWSER,
-    SMALL,
-    CurlLauncher,
-    ScriptedModels,
-    make_counter_task,
-    write_app,
-)
+from vibench_gym.testing.twins import FAST, NO_BROWSER, SMALL, CurlLauncher, ScriptedModels
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping

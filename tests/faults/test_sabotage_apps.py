@@ -12,8 +12,9 @@ import pytest
 from vibench_gym.core.config import StackConfig
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.testing.counter import attacked, make_counter_task
 from vibench_gym.testing.faults import Ending
-from vibench_gym.testing.twins import NO_BROWSER, TwinBench, attacked, make_counter_task
+from vibench_gym.testing.twins import NO_BROWSER, TwinBench
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,6 +23,7 @@ from vibench_gym.grading.browsers import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
 from vibench_gym.grading.models import ReplayModels
 from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.testing.counter import write_files
 
 if TYPE_CHECKING:
     from vibench_gym.browser.base import Browser
@@ -90,11 +91,7 @@ def make_task(root: Path, *, seed: str | None = None) -> Task:
     }
     if seed:
         files["replay/mvp/test1.seed.yaml"] = SEED.replace("SEED_COMMAND", seed)
-    for name, text in files.items():
-        path = root / "counter" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return load_task(root / "counter")
+    return load_task(write_files(root / "counter", files))
 
 
 class Bench:

@@ -22,11 +22,11 @@ from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.grading.grader import Grader
 from vibench_gym.testing import hostile_archives as hostile
+from vibench_gym.testing.counter import write_app
 from vibench_gym.testing.fake_stack import FakeStackBuilder
 from vibench_gym.testing.grading import FakeBrowsers, FakeModels, agent, make_task, passing
 from vibench_gym.testing.grading_lab import FAST
 from vibench_gym.testing.redteam import Case, Seen
-from vibench_gym.testing.twins import write_app
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,12 +18,13 @@ from vibench_gym.grading.claims import MAX_ASKED
 from vibench_gym.grading.page_data import PAGE_CHARS
 from vibench_gym.report.html import write_report
 from vibench_gym.stack.base import Seed
+from vibench_gym.testing.counter import attacked
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack
 from vibench_gym.testing.grading import FINISH, LOOK, agent, check, end, failing, make_plan, passing
 from vibench_gym.testing.grading_lab import Lab
 from vibench_gym.testing.redteam import Case, Seen, redteam
-from vibench_gym.testing.twins import Twin, TwinBench, attacked
+from vibench_gym.testing.twins import Twin, TwinBench
 
 if TYPE_CHECKING:
     from pathlib import Path

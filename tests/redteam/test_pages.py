@@ -25,8 +25,8 @@ from vibench_gym.grading.events import EventLog, Stopwatch
 from vibench_gym.grading.hygiene import Flags
 from vibench_gym.grading.page_data import PageData
 from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.testing.counter import attacked, write_app
 from vibench_gym.testing.redteam import Seen, redteam
-from vibench_gym.testing.twins import attacked, write_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -458,7 +458,7 @@ async def test_floods(ground: Ground, seen: Seen) -> None:
     )
     ref = re.search(r'button "B" \[ref=(\w+)\]', page.text)
     assert ref
-    flooded = await ground.call("click", ref=ref[1])
+    last = flooded = await ground.call("click", ref=ref[1])
     # A browser of anybody's lets a page open one window at a click.
     for _ in range(QUICK.max_tabs):
         last = await ground.call("click", ref=ref[1])

@@ -16,8 +16,9 @@ import pytest
 
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.core.task import bundled_tasks_dir
+from vibench_gym.testing.counter import attacked
 from vibench_gym.testing.redteam import Case, Seen, redteam
-from vibench_gym.testing.twins import Twin, TwinBench, attacked
+from vibench_gym.testing.twins import Twin, TwinBench
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,12 @@ import pytest
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.stack.base import Seed
+from vibench_gym.testing.counter import HONEST, SEED_ITEMS, make_counter_task
 from vibench_gym.testing.fake_stack import FakeStack
 from vibench_gym.testing.grading import agent, make_plan, passing
 from vibench_gym.testing.grading_lab import Lab
 from vibench_gym.testing.redteam import Case, Seen, redteam
-from vibench_gym.testing.twins import HONEST, SEED_ITEMS, Twin, TwinBench, make_counter_task
+from vibench_gym.testing.twins import Twin, TwinBench
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.status import PlanStatus
+from vibench_gym.testing.counter import HONEST, attacked
 from vibench_gym.testing.redteam import Case, Seen, redteam
-from vibench_gym.testing.twins import FORGERIES, HONEST, Twin, TwinBench, attacked
+from vibench_gym.testing.twins import FORGERIES, Twin, TwinBench
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,135 +6,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import json
-import os
-import socket
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
-from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
 from vibench_gym.stack import tunnel
 from vibench_gym.stack.http_wire import Request, read_request, send_response
 from vibench_gym.stack.index_pages import JSON_TYPE
 from vibench_gym.stack.mirror import Mirror
-from vibench_gym.stack.outage import questions
 from vibench_gym.stack.registries import Registries
-from vibench_gym.stack.upstream import CACHE, Upstream, UpstreamRefused
+from vibench_gym.stack.upstream import Upstream, UpstreamRefused
+from vibench_gym.testing.fake_registry import (
+    HOST,
+    WHEEL,
+    FakeRegistry,
+    files_below,
+    mirrored,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
     from typing import Literal
-
-HOST = "registry.example"
-WHEEL = b"wheel" * 100_000
-
-
-@dataclass
-class Registry:
-    """A registry in memory behind httpx's own transport for tests."""
-
-    asked: list[str] = field(default_factory=list)
-    reachable: bool = True
-    html_only: bool = False
-    etag: str | None = None
-    status: int = 200
-    stumbles_at: str = ""
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(f"{request.method} {request.url}")
-        if not self.reachable:
-            raise httpx.ConnectError("no route")
-        if request.url.path == self.stumbles_at:
-            return httpx.Response(503)
-        if self.status != 200:
-            return httpx.Response(self.status)
-        if self.etag is not None and request.headers.get("if-none-match") == self.etag:
-            return httpx.Response(304)
-        return self._content(request.url.path, request)
-
-    def _content(self, path: str, request: httpx.Request) -> httpx.Response:
-        headers = {} if self.etag is None else {"ETag": self.etag}
-        if path == "/simple/pkg/":
-            url = f"https://{HOST}/files/pkg-1-py3-none-any.whl"
-            if self.html_only:
-                return httpx.Response(200, html=f'<a href="{url}">pkg</a>')
-            page = {"name": "pkg", "files": [{"filename": "pkg", "url": url, "hashes": {}}]}
-            return httpx.Response(
-                200, content=json.dumps(page), headers={"Content-Type": JSON_TYPE, **headers}
-            )
-        if path == "/files/pkg-1-py3-none-any.whl":
-            return httpx.Response(200, content=WHEEL)
-        if path in ("/npm/left-pad", "/npm/@scope/p"):
-            tarball = f"https://{HOST}{path}/-/x-1.0.0.tgz"
-            accept = request.headers["accept"]
-            document = {"versions": {"1.0.0": {"dist": {"tarball": tarball}}}, "as": accept}
-            return httpx.Response(200, content=json.dumps(document, separators=(",", ":")))
-        if path.endswith(".tgz"):
-            return httpx.Response(200, content=b"tgz")
-        if path == "/simple/moved/":
-            return httpx.Response(301, headers={"Location": "/simple/pkg/"})
-        if path == "/simple/away/":
-            return httpx.Response(302, headers={"Location": "https://elsewhere.example/"})
-        return httpx.Response(404)
-
-
-def files_below(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
-@dataclass
-class Mirrored:
-    mirror: Mirror
-    client: httpx.AsyncClient
-    port: int
-    registry: Registry
-
-    async def get(self, path: str, **headers: str) -> httpx.Response:
-        return await self.client.get(f"http://127.0.0.1:{self.port}{path}", headers=headers)
-
-    async def raw(self, text: str) -> bytes:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        writer.write(text.replace("\n", "\r\n").encode())
-        writer.write_eof()
-        try:
-            return await asyncio.wait_for(reader.read(), 10)
-        finally:
-            writer.close()
-
-
-@contextlib.asynccontextmanager
-async def mirrored(
-    cache: Path,
-    registry: Registry | None = None,
-    *,
-    egress: Literal["registries", "open"] = "registries",
-    extra_hosts: frozenset[str] = frozenset(),
-    ttl_s: float = 600,
-    max_bytes: int = 1 << 30,
-    max_file_bytes: int = 1 << 30,
-) -> AsyncIterator[Mirrored]:
-    registry = registry or Registry()
-    registries = Registries(
-        (f"https://{HOST}/simple/",), f"https://user:secret@{HOST}/npm/", frozenset({HOST})
-    )
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    upstream = Upstream(
-        cache,
-        ttl_s=ttl_s,
-        max_file_bytes=max_file_bytes,
-        client=httpx.AsyncClient(transport=httpx.MockTransport(registry)),
-    )
-    mirror = Mirror(
-        registries, upstream, egress=egress, extra_hosts=extra_hosts, max_bytes=max_bytes
-    )
-    async with upstream, mirror.serving(listener), httpx.AsyncClient(trust_env=False) as client:
-        yield Mirrored(mirror, client, port, registry)
 
 
 async def test_python_page_in_both_forms_and_its_file(tmp_path: Path) -> None:
@@ -153,7 +47,7 @@ async def test_python_page_in_both_forms_and_its_file(tmp_path: Path) -> None:
 
 
 async def test_html_index_is_served_to_all(tmp_path: Path) -> None:
-    async with mirrored(tmp_path, Registry(html_only=True)) as m:
+    async with mirrored(tmp_path, FakeRegistry(html_only=True)) as m:
         page = await m.get("/simple/pkg/", Accept=JSON_TYPE)
         assert f"/-/file/{HOST}/files/" in page.text
 
@@ -176,7 +70,7 @@ async def test_credentials_of_an_index_stay_outside(tmp_path: Path) -> None:
 
 
 async def test_files_are_fetched_once_and_pages_within_their_time(tmp_path: Path) -> None:
-    registry = Registry()
+    registry = FakeRegistry()
     for _ in range(2):
         async with mirrored(tmp_path, registry) as m:
             await asyncio.gather(*(m.get("/left-pad/-/x-1.0.0.tgz") for _ in range(5)))
@@ -185,7 +79,7 @@ async def test_files_are_fetched_once_and_pages_within_their_time(tmp_path: Path
 
 
 async def test_old_pages_are_asked_for_again_by_tag(tmp_path: Path) -> None:
-    registry = Registry(etag='"v1"')
+    registry = FakeRegistry(etag='"v1"')
     async with mirrored(tmp_path, registry, ttl_s=0) as m:
         first = await m.get("/simple/pkg/")
         assert (await m.get("/simple/pkg/")).text == first.text
@@ -194,7 +88,7 @@ async def test_old_pages_are_asked_for_again_by_tag(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("failure", ["unreachable", "500"])
 async def test_stale_pages_serve_while_the_registry_is_down(tmp_path: Path, failure: str) -> None:
-    registry = Registry()
+    registry = FakeRegistry()
     async with mirrored(tmp_path, registry, ttl_s=0) as m:
         first = await m.get("/simple/pkg/")
         registry.reachable = failure != "unreachable"
@@ -362,7 +256,7 @@ async def test_a_file_without_end_is_refused(tmp_path: Path) -> None:
 
 
 async def test_cache_drops_its_oldest_files(tmp_path: Path) -> None:
-    client = httpx.AsyncClient(transport=httpx.MockTransport(Registry()))
+    client = httpx.AsyncClient(transport=httpx.MockTransport(FakeRegistry()))
     async with Upstream(tmp_path, client=client) as upstream:
         await upstream.file(f"https://{HOST}/files/pkg-1-py3-none-any.whl")
         await upstream.file(f"https://{HOST}/npm/a/-/a.tgz")
@@ -372,7 +266,7 @@ async def test_cache_drops_its_oldest_files(tmp_path: Path) -> None:
 
 
 async def test_a_broken_cache_entry_is_fetched_again(tmp_path: Path) -> None:
-    registry = Registry()
+    registry = FakeRegistry()
     async with mirrored(tmp_path, registry) as m:
         await m.get("/left-pad")
         for file in files_below(tmp_path):
@@ -383,7 +277,7 @@ async def test_a_broken_cache_entry_is_fetched_again(tmp_path: Path) -> None:
 
 
 async def test_unreachable_without_a_cache_is_said(tmp_path: Path) -> None:
-    client = httpx.AsyncClient(transport=httpx.MockTransport(Registry(reachable=False)))
+    client = httpx.AsyncClient(transport=httpx.MockTransport(FakeRegistry(reachable=False)))
     async with Upstream(tmp_path, client=client) as upstream:
         with pytest.raises(UpstreamRefused, match="cannot be reached") as caught:
             await upstream.page(f"https://{HOST}/simple/pkg/", accept="*/*")
@@ -406,118 +300,3 @@ def test_clients_are_pointed_at_the_mirror(tmp_path: Path) -> None:
     assert mirror.env["PIP_INDEX_URL"] == "http://127.0.0.1:3141/simple/"
     assert mirror.env["npm_config_registry"] == "http://127.0.0.1:3141/"
     assert "127.0.0.1" in mirror.env["no_proxy"]
-
-
-# --- whose fault it is that packages are missing
-
-
-async def test_an_outage_is_told_from_a_question_that_the_app_did_not_choose(
-    tmp_path: Path,
-) -> None:
-    async with mirrored(tmp_path) as m:
-        m.registry.reachable = False
-        assert (await m.get("/simple/pkg/")).status_code == 502
-        assert m.mirror.failed_hosts == {HOST}
-        assert "cannot be reached" in (await m.mirror.outage() or "")
-        m.registry.reachable, m.registry.status = True, 503
-        assert "status 503" in (await m.mirror.outage() or "")
-        m.registry.status = 200
-        m.registry.asked.clear()
-        assert await m.mirror.outage() is None
-        assert m.registry.asked == [
-            f"GET https://{HOST}/simple/pip/",
-            f"GET https://user:secret@{HOST}/npm/npm",
-        ]
-
-
-@pytest.mark.parametrize("status", [404, 403, 410])
-async def test_what_a_registry_does_not_have_is_no_outage(tmp_path: Path, status: int) -> None:
-    async with mirrored(tmp_path) as m:
-        m.registry.status = status
-        assert (await m.get("/simple/nothing/")).status_code == status
-        assert m.mirror.failed_hosts == frozenset()
-        assert await m.mirror.outage() is None
-
-
-async def test_an_older_answer_at_hand_is_no_outage(tmp_path: Path) -> None:
-    async with mirrored(tmp_path, ttl_s=0) as m:
-        await m.get("/simple/pkg/")
-        m.registry.reachable = False
-        assert (await m.get("/simple/pkg/")).status_code == 200
-        assert m.mirror.failed_hosts == frozenset()
-
-
-async def test_a_cache_that_cannot_be_written_is_ours(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    async with mirrored(tmp_path / "file" / "cache") as m:
-        assert (await m.get("/simple/pkg/")).status_code == 502
-        assert m.mirror.failed_hosts == {CACHE}
-        assert "cannot be written" in (await m.mirror.outage() or "")
-
-
-async def test_a_cache_without_room_for_what_was_asked_is_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    room = len(WHEEL) // 2
-
-    def allocate(_file: int, _offset: int, size: int) -> None:
-        if size > room:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def rename(_self: Path, _target: Path) -> None:  # where a full disk may be told as well
-        allocate(0, 0, len(WHEEL))
-
-    monkeypatch.setattr("os.posix_fallocate", allocate)
-    monkeypatch.setattr("pathlib.Path.rename", rename)
-    async with mirrored(tmp_path) as m:
-        assert (await m.get(f"/-/file/{HOST}/files/pkg-1-py3-none-any.whl")).status_code == 502
-        assert "cannot be written" in (await m.mirror.outage() or "")
-        room = 1 << 30
-        assert await m.mirror.outage() is None
-    assert files_below(tmp_path) == []
-
-
-@pytest.mark.parametrize("script", ["fails", "goes on"])
-async def test_a_set_up_that_a_registry_failed_is_not_judged(tmp_path: Path, script: str) -> None:
-    async with mirrored(tmp_path) as m:
-        m.registry.status = 503
-        with pytest.raises(RegistryUnavailable, match="status 503"):
-            await ask_as_set_up(m, fails=script == "fails")
-        assert not m.mirror.stumbled
-
-
-@pytest.mark.parametrize("script", ["fails", "goes on"])
-async def test_a_set_up_that_made_a_registry_stumble_is_in_doubt(
-    tmp_path: Path, script: str
-) -> None:
-    async with mirrored(tmp_path) as m:
-        m.registry.stumbles_at = "/simple/odd/"
-        with pytest.raises(AppSetupFailed) if script == "fails" else contextlib.nullcontext():
-            await ask_as_set_up(m, "/simple/odd/", fails=script == "fails")
-        assert m.mirror.stumbled
-
-
-async def test_who_asks_without_end_is_not_excused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vibench_gym.stack.mirror.MAX_REQUESTS", 3)
-    async with mirrored(tmp_path) as m:
-        m.registry.status = 429
-        with pytest.raises(AppSetupFailed):
-            await ask_as_set_up(m, *(f"/simple/made-up-{n}/" for n in range(5)), fails=True)
-        assert not m.mirror.stumbled
-        assert len(m.registry.asked) == 3
-
-
-async def ask_as_set_up(m: Mirrored, *paths: str, fails: bool) -> None:
-    async with m.mirror.serving_set_up(socket.create_server(("127.0.0.1", 0))):
-        for path in paths or ("/simple/pkg/",):
-            await m.get(path)
-        if fails:
-            raise AppSetupFailed("no package")
-
-
-def test_other_hosts_are_asked_for_their_root() -> None:
-    registries = Registries((f"https://{HOST}/simple/",), "https://npm.example/", frozenset())
-    assert questions(registries, "files.example:8443") == ["https://files.example:8443/"]
-    assert questions(registries, "npm.example") == ["https://npm.example/npm"]

@@ -21,7 +21,7 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.testing.twins import HONEST, write_app
+from vibench_gym.testing.counter import HONEST, write_app
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
