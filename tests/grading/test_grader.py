@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tarfile
 from collections import deque
 from typing import TYPE_CHECKING, Self
@@ -38,7 +39,7 @@ from vibench_gym.testing.grading import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -361,6 +362,44 @@ async def test_resuming_with_another_artifact_grades_again(lab: Lab, tmp_path: P
     (other / "app.py").write_text("print()")
     await lab.grade(TASK, app=other, resume=True)
     assert len(lab.models.asked) == 4
+
+
+async def test_what_ends_while_it_unpacks_forgets_nothing(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await lab.grade(TASK)
+    unpacking = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def unpacks_for_ever(*_: object) -> AsyncIterator[None]:
+        unpacking.set()
+        await asyncio.Event().wait()
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr("vibench_gym.grading.grader.unpacked", unpacks_for_ever)
+        running = asyncio.create_task(lab.grade(TASK, resume=True))
+        await unpacking.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    lab.agents()
+    assert (await lab.grade(TASK, resume=True)).reward == 1.0
+    assert len(lab.models.asked) == 2
+
+
+async def test_an_earlier_artifacts_plans_never_become_the_next_ones(
+    lab: Lab, tmp_path: Path
+) -> None:
+    lab.config = GraderConfig(second_look_wait_s=0.0, concurrency=1)
+    await lab.grade(TASK)
+    other = make_app(tmp_path / "other")
+    (other / "app.py").write_text("print()")
+    lab.agents(agent([CassetteMiss("gone")]))
+    with pytest.raises(CassetteMiss):
+        await lab.grade(TASK, app=other, resume=True)
+    lab.agents(agent(failing(PLAN, "first")), agent(failing(PLAN, "first")))
+    assert (await lab.grade(TASK, app=other, resume=True)).reward == 0.0
 
 
 async def test_resuming_grades_masked_plans_again(lab: Lab) -> None:

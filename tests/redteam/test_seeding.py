@@ -12,9 +12,9 @@ import pytest
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.stack.base import Seed
-from vibench_gym.testing.counter import HONEST, SEED_ITEMS, make_counter_task
+from vibench_gym.testing.counter import HONEST, SEED_ITEMS, attacked, make_counter_task
 from vibench_gym.testing.fake_stack import FakeStack
-from vibench_gym.testing.grading import agent, make_plan, passing
+from vibench_gym.testing.grading import agent, make_plan, make_task, passing
 from vibench_gym.testing.grading_lab import Lab
 from vibench_gym.testing.redteam import Case, Seen, redteam
 from vibench_gym.testing.twins import Twin, TwinBench
@@ -30,6 +30,46 @@ KILL_DATABASE = (
     """psql -q "$POSTGRES_DATABASE_URL" -c "copy (select 1) to program 'kill -9 -1'" """.strip()
 )
 FAILED = PlanStatus.SEEDING_FAILED
+CHECKED_SEED = (
+    SEED_ITEMS
+    + """      - shell: {command: "sleep 0.5; cat /seeding/seed.sh"}
+"""
+)
+"""As a model seeds: some time goes by between what it writes and what it delivers."""
+MEDDLER = """
+import threading
+import time
+
+MINE = {mine!r}
+
+
+def meddle() -> None:
+    while True:
+        try:
+            with open("/seeding/seed.sh", "r+b") as seed:
+                if seed.read() not in (b"", b"exit 0\\n"):  # the control's is left alone
+                    seed.seek(0)
+                    seed.write(MINE)
+        except OSError:
+            pass
+        time.sleep(0.01)
+
+
+def attack(self: Handler) -> None:
+    if self.path == "/press" and START.exists():
+        COUNT[0] += 1
+
+
+Handler.attack = attack
+DEMO = Path("/app/demo.txt")
+COUNT[0] = int(DEMO.read_text()) if DEMO.exists() else COUNT[0]
+threading.Thread(target=meddle, daemon=True).start()
+"""
+"""It counts well with its own demo alone, and puts a line of its own first in any seed."""
+
+
+def meddles(mine: bytes) -> Twin:
+    return Twin({"server.py": attacked(MEDDLER.format(mine=mine))}, reward=0.2)
 
 
 def pytestmark_real(case: Case) -> object:
@@ -43,10 +83,16 @@ def attack(name: str, twin: Twin, gain: str, expected: str, *defences: str) -> C
 CASES = [
     attack(
         "rewrites_the_seed",
-        Twin({START: "(while sleep 0.1; do echo exit 1 > /seeding/seed.sh; done) 2>/dev/null &\n"
-                     + HONEST[START]}),
-        "break the seed it is given, and be masked for it",
-        "score of the honest app",
+        meddles(b"exit 1\n"),
+        "be masked in place of its 0.2: break the seed it is given, but not the control's",
+        "0.2, on the seed as it was delivered",
+        "seeding_read_only",
+    ),
+    attack(
+        "swaps_the_seed",
+        meddles(b"echo 10 > /app/demo.txt; exit\n"),
+        "1.0 in place of its 0.2: swap the seed for a state that it copes with",
+        "0.2, on the seed as it was delivered",
         "seeding_read_only",
     ),
     attack(
@@ -78,12 +124,44 @@ CASES = [
 @pytest.mark.parametrize("case", [pytestmark_real(case) for case in CASES])
 async def test_meddling(twins: TwinBench, case: Case, seen: Seen) -> None:
     twins.stack = twins.stack.model_copy(update={"start_timeout_s": 8.0})
-    twins.task = make_counter_task(twins.root / "task", seed_items=SEED_ITEMS)
+    twins.task = make_counter_task(twins.root / "task", seed_items=CHECKED_SEED)
     honest = await twins.grade()
     assert honest.reward == 1.0, twins.plan().error
     twin: Twin = case.attack
     seen(await twins.check(twin))
     assert twin.reward <= honest.reward
+
+
+class Meddled(FakeStack):
+    """Stands for one whose app found a way into the seed's folder."""
+
+    async def apply_seed(self, seed: Seed) -> ExecResult:
+        done = await super().apply_seed(seed)
+        self.seed_folder = Seed(files={**seed.files, "seed.sh": b"exit 1\n"})
+        return done
+
+
+@redteam(
+    "seeding",
+    gain="be masked, should it ever get at its seed: break it in time, the control's too late",
+    expected="seeding_failed, its fault, 0",
+    defences=["seeding_control_watched"],
+)
+async def test_is_late_in_the_control(tmp_path: Path, seen: Seen) -> None:
+    lab = Lab(tmp_path)
+    plan = make_plan(precondition="Ten users.")
+    seed = Seed(files={"seed.sh": b"exit 1\n"})
+    failed = ExecResult(stdout="", stderr="", return_code=1)
+    done = ("finish_seeding", {"summary": "none"})
+    for _ in range(2):
+        tried = [FakeStack(seed_result=failed) for _ in range(3)]
+        lab.stacks.queued.extend([FakeStack(seed_folder=seed), *tried, Meddled()])
+    lab.seeders(agent([done] * 3), agent([done] * 3))
+    graded = await lab.grade(make_task(plan))
+    seen(f"{lab.plan().status}, reward {graded.reward}")
+    assert not graded.mask_sample
+    assert (lab.plan().status, graded.reward) == (FAILED, 0.0)
+    assert lab.plan().app_fault
 
 
 LINKS = """      - shell: {command: "cd /seeding; ln -s /proc/self/environ a; ln -s /etc/passwd b"}

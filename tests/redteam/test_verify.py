@@ -18,14 +18,18 @@ import pytest
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.gym.rollouts import Rollouts
 from vibench_gym.report.html import write_report
+from vibench_gym.testing.fake_model import FakeModel
 from vibench_gym.testing.grading import agent, failing, make_app, passing
 from vibench_gym.testing.gym_server import GymLab, make_row, make_verify_body, pack, until
 from vibench_gym.testing.redteam import Case, redteam
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from vibench_gym.core.plan import TestPlan
+    from vibench_gym.core.tool import ToolSpec
+    from vibench_gym.llm.base import ChatModel, Completion, Message
     from vibench_gym.testing.redteam import Seen
 
 pytestmark = pytest.mark.gym
@@ -172,6 +176,56 @@ async def test_asks_until_it_likes_the_answer(lab: GymLab, seen: Seen) -> None:
     seen("five calls and a restart, one grading, one answer")
 
 
+class HeldBack(FakeModel):
+    """A judge that begins and says nothing."""
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = ()
+    ) -> Completion:
+        await asyncio.Event().wait()
+        return await super().complete(messages, tools)
+
+
+class Judges:
+    """Judges by turn: the first plan fails before the first of them and passes before the next."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.hold_second = False
+
+    def __call__(self, plan: TestPlan) -> ChatModel:
+        self.asked.append(plan.id)
+        if plan.id.endswith("test2"):
+            return HeldBack([]) if self.hold_second else agent(passing(plan))
+        again = self.asked.count(plan.id) > 1
+        return agent(passing(plan) if again else failing(plan, "second"))
+
+
+@asynccontextmanager
+async def dropped(client: httpx.AsyncClient, body: dict[str, Any]) -> AsyncIterator[None]:
+    """A call that is dropped at the end of the block, with all that it left to clean up."""
+    call = asyncio.create_task(verified(client, body))
+    try:
+        yield
+    finally:
+        call.cancel()
+        await asyncio.wait([call])
+
+
+async def undisturbed(lab: GymLab, client: httpx.AsyncClient, digest: str) -> dict[str, Any]:
+    lab.qa = Judges()
+    row = await verified(client, make_verify_body(digest, rollout_id="honest"))
+    assert row["reward"] == pytest.approx((HALF + 1) / 2)
+    return row
+
+
+def one_plan_measured(lab: GymLab, judges: Judges) -> bool:
+    """Whether the first plan is on record for good, and the second one's judge has begun."""
+    run = lab.root / "results/vibench_resources_server"
+    records = {path.parent.name for path in run.rglob("*drop*/plans/*/plan.json")}
+    return records == {"mvp.test1"} and len(judges.asked) == 2
+
+
 @redteam(
     "verify",
     gain="drop a call that looks bad, and have a fresh judge",
@@ -179,30 +233,60 @@ async def test_asks_until_it_likes_the_answer(lab: GymLab, seen: Seen) -> None:
     defences=["measured_plans_kept"],
 )
 async def test_drops_a_call_and_asks_again(lab: GymLab, seen: Seen) -> None:
-    body = make_verify_body(lab.stored_app(), rollout_id="one")
-    gate = asyncio.Event()
-    run = lab.root / "results/vibench_resources_server"
-
-    def qa(plan: Any) -> Any:
-        if plan.id.endswith("test2"):
-            gate.set()
-        return agent(failing(plan, "second"))
-
-    lab.qa = qa
+    digest = lab.stored_app()
+    body = make_verify_body(digest, rollout_id="drop")
     async with client_of(lab) as client:
-        call = asyncio.create_task(verified(client, body))
-        await until(lambda: len(list(run.rglob("scorecard.json"))) >= 1)
-        call.cancel()
-        await asyncio.wait([call])
+        honest = await undisturbed(lab, client, digest)
+        lab.qa = judges = Judges()
+        judges.hold_second = True
+        async with dropped(client, body):
+            await until(lambda: one_plan_measured(lab, judges))
         await until(lambda: lab.cleaned == lab.begun)
-        kept = len(list(run.rglob("scorecard.json")))
-        lab.qa = lambda plan: agent(passing(plan))
+        judges.hold_second = False
         row = await verified(client, body)
 
-    assert kept >= 1
-    low = sorted(row["reward_components"].values())[:kept]
-    assert low == [pytest.approx(HALF)] * kept
-    seen(f"{kept} plans were measured before; they keep their {HALF}")
+    seen(f"judges for {', '.join(judges.asked)}; {row['reward']} as its twin's")
+    assert measured(row) == measured(honest)
+    assert sorted(judges.asked) == ["mvp.test1", "mvp.test2", "mvp.test2"]
+
+
+@redteam(
+    "verify",
+    gain="the same by two drops: the second before the call knows what was measured",
+    expected="what was measured before the first drop stays",
+    defences=["measured_plans_kept", "earlier_artifact_noted"],
+)
+async def test_drops_the_next_call_as_it_unpacks(
+    lab: GymLab, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = lab.stored_app()
+    body = make_verify_body(digest, rollout_id="drop")
+    unpacking = asyncio.Event()
+
+    @asynccontextmanager
+    async def unpacks_for_ever(*_: object) -> AsyncIterator[None]:
+        unpacking.set()
+        await asyncio.Event().wait()
+        yield
+
+    async with client_of(lab) as client:
+        honest = await undisturbed(lab, client, digest)
+        lab.qa = judges = Judges()
+        judges.hold_second = True
+        async with dropped(client, body):
+            await until(lambda: one_plan_measured(lab, judges))
+        await until(lambda: lab.cleaned == lab.begun)
+        with monkeypatch.context() as patch:
+            patch.setattr("vibench_gym.grading.grader.unpacked", unpacks_for_ever)
+            async with dropped(client, body):
+                await unpacking.wait()
+            await until(lambda: lab.cleaned == lab.begun)
+        judges.hold_second = False
+        row = await verified(client, body)
+
+    seen(f"judges for {', '.join(judges.asked)}; {row['reward']} as its twin's")
+    assert measured(row) == measured(honest)
+    assert sorted(judges.asked) == ["mvp.test1", "mvp.test2", "mvp.test2"]
 
 
 @redteam(

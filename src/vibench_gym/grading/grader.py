@@ -106,7 +106,7 @@ class _Rollout:
 
     async def run(self, app: Path, *, resume: bool) -> RolloutRecord:
         before = self.directory.read_rollout() if resume else None
-        book = RolloutBook(self.task, self.directory, self.label)
+        book = RolloutBook(self.task, self.directory, self.label, before=before)
         await asyncio.to_thread(book.begin)
         try:
             records = await self._records(app, book, before)

@@ -1,9 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The record of one rollout while it grows, written whenever something is known."""
+"""The record of one rollout while it grows, written whenever something is known.
+
+At every moment the plans on disk are those of the artifact that the record names, so that whoever
+goes on from there, after an end at any moment, keeps all of them and none of another artifact.
+"""
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +29,10 @@ if TYPE_CHECKING:
 
 
 class RolloutBook:
-    """Keeps `rollout.json` up to date."""
+    """Keeps `rollout.json` up to date.
+
+    `before` is the record of an earlier grading in this folder that this one goes on from.
+    """
 
     def __init__(
         self,
@@ -32,6 +40,8 @@ class RolloutBook:
         directory: RolloutDir,
         label: str,
         grader: Literal["builtin", "vibench"] = "builtin",
+        *,
+        before: RolloutRecord | None = None,
     ) -> None:
         self._task = task
         self._directory = directory
@@ -39,7 +49,7 @@ class RolloutBook:
             label=label,
             task=task.name,
             artifact=task.artifact,
-            artifact_sha256=None,
+            artifact_sha256=before.artifact_sha256 if before else None,
             artifact_status=ArtifactStatus.OK,
             grader=grader,
             plans=tuple(plan.id for plan in task.plans),
@@ -53,7 +63,10 @@ class RolloutBook:
         self._update()
 
     def artifact(self, found: Unpacked) -> None:
-        """Note what the artifact is."""
+        """Note what the artifact is; the plans of any other are removed first."""
+        if found.sha256 is None or found.sha256 != self.record.artifact_sha256:
+            for plan in self._directory.plans():
+                shutil.rmtree(plan.path, ignore_errors=True)
         status = found.rejected.status if found.rejected else ArtifactStatus.OK
         message = clip(str(found.rejected), 2000) if found.rejected else ""
         if found.sha256 is not None:

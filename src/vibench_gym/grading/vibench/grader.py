@@ -79,7 +79,7 @@ class _Rollout:
 
     async def run(self, app: Path) -> RolloutRecord:
         before = self.directory.read_rollout()
-        book = RolloutBook(self.task, self.directory, self.label, "vibench")
+        book = RolloutBook(self.task, self.directory, self.label, "vibench", before=before)
         await asyncio.to_thread(book.begin)
         try:
             records = await self._records(app, book, before)

@@ -105,6 +105,11 @@ DEFENCES: Final = (
         "seeding_read_only",
         "the app's server cannot write to the seed",
         ("stack/app_box.py", 'state="seeding", writable=seeds)', 'state="seeding", writable=True)'),
+        ("stack/compose.yaml", '"seeding:/seeding:ro,nocopy"]', '"seeding:/seeding:nocopy"]'),
+    ),
+    defence(
+        "seeding_control_watched",
+        "an app that gets at the control's seed all the same is found out there",
         (_ATTRIBUTION, "        if await _meddled(stack):\n", "        if not stack:\n"),
     ),
     defence(

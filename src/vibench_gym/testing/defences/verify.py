@@ -50,6 +50,15 @@ DEFENCES: Final = (
         ("gym/host_grader.py", "label=label, resume=True)", "label=label, resume=False)"),
     ),
     defence(
+        "earlier_artifact_noted",
+        "a grading that goes on from an earlier one says from its start what was measured there",
+        (
+            "grading/rollout.py",
+            "artifact_sha256=before.artifact_sha256 if before else None,",
+            "artifact_sha256=None,",
+        ),
+    ),
+    defence(
         "answers_by_artifact",
         "an answer belongs to an artifact",
         (_VERIFICATION, _KEY, _KEY.replace(", digest", "")),
