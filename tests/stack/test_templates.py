@@ -11,8 +11,9 @@ import pytest
 from vibench_gym.core.errors import DatabaseUnavailable, PrerequisiteMissing
 from vibench_gym.stack import postgres
 from vibench_gym.stack.app_python import AppPython
-from vibench_gym.stack.templates import find_template
+from vibench_gym.stack.templates import find_template, made_once
 from vibench_gym.stack.toolchain import PostgresBinaries
+from vibench_gym.testing.counter import write_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +48,22 @@ async def test_made_once_whoever_asks_first(
     assert (one / "database" / "PG_VERSION").exists()
     again = await find_template(tmp_path, host.toolchain, small_limits)
     assert again == one
+
+
+async def test_what_was_half_made_is_not_kept(tmp_path: Path) -> None:
+    async def stops(content: Path) -> None:
+        write_files(content, {"half": ""})
+        raise DatabaseUnavailable("no cluster")
+
+    async def makes(content: Path) -> None:
+        write_files(content, {"whole": ""})
+
+    with pytest.raises(DatabaseUnavailable):
+        await made_once(tmp_path / "cache" / "entry", stops)
+    assert names(tmp_path / "cache") == set()
+    entry = await made_once(tmp_path / "cache" / "entry", makes)
+    assert names(entry) == {"whole"}
+    assert await made_once(entry, stops) == entry
 
 
 async def test_python_without_venv_is_said(

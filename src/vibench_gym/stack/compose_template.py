@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +19,7 @@ from vibench_gym.stack import compose_files, compose_process, postgres
 from vibench_gym.stack.compose_database import start_database, stop_database
 from vibench_gym.stack.compose_images import image_id
 from vibench_gym.stack.compose_project import Project
-from vibench_gym.stack.templates import lock
+from vibench_gym.stack.templates import made_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,16 +69,7 @@ async def find_compose_template(
     ids += [await image_id(engine, name) for name in names]
     key = hashlib.sha256("\0".join(ids).encode()).hexdigest()[:16]
     entry = cache / "compose-templates" / key
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    async with lock(entry.parent / f".{entry.name}.lock"):
-        if not entry.is_dir():
-            making = entry.parent / f".making-{entry.name}"
-            await asyncio.to_thread(shutil.rmtree, making, ignore_errors=True)
-            try:
-                await _make(engine, config, making)
-                making.rename(entry)
-            finally:
-                await asyncio.to_thread(shutil.rmtree, making, ignore_errors=True)
+    await made_once(entry, lambda content: _make(engine, config, content))
     versions = json.loads((entry / VERSIONS).read_text())
     return ComposeTemplate(entry, versions["python"], versions["node"])
 

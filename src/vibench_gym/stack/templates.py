@@ -19,7 +19,7 @@ from vibench_gym.sandbox.zone import Bind, BoxSpec, UidLease, Zone
 from vibench_gym.stack.postgres import Database, PostgresNotStarted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
@@ -39,13 +39,18 @@ async def find_template(cache: Path, toolchain: Toolchain, config: StackConfig) 
         SandboxUnavailable: no zone can be made.
     """
     entry = cache / "templates" / f"{FORMAT}-{toolchain.key}"
-    if entry.is_dir():
+    return await made_once(entry, lambda content: _make(content, toolchain, config))
+
+
+async def made_once(entry: Path, make: Callable[[Path], Awaitable[None]]) -> Path:
+    """An entry of a cache, made under a lock when missing; nothing half made is left."""
+    if await asyncio.to_thread(entry.is_dir):
         return entry
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    async with lock(entry.parent / f".{entry.name}.lock"):
-        if not entry.is_dir():
+    await asyncio.to_thread(entry.parent.mkdir, parents=True, exist_ok=True)
+    async with _lock(entry.parent / f".{entry.name}.lock"):
+        if not await asyncio.to_thread(entry.is_dir):
             async with work_folder("making", entry.parent) as making:
-                await _make(making / "content", toolchain, config)
+                await make(making / "content")
                 (making / "content").rename(entry)
     return entry
 
@@ -91,7 +96,7 @@ async def _make_venv(zone: Zone, toolchain: Toolchain, config: StackConfig) -> N
 
 
 @contextlib.asynccontextmanager
-async def lock(path: Path) -> AsyncIterator[None]:
+async def _lock(path: Path) -> AsyncIterator[None]:
     """Hold an exclusive lock on a file, made when missing."""
     with path.open("a") as file:
         while True:
