@@ -134,6 +134,21 @@ async def test_the_databases_container_is_as_tight_as_the_apps(
     assert "0000000000000000" in seen
 
 
+async def test_programs_of_the_app_take_the_place_of_none_of_ours(
+    plain_app: ComposePreparedApp,
+) -> None:
+    fakes = (
+        "for n in bash curl grep find mkdir base64 tar; do"
+        " printf '#!/bin/sh\\nexit 1\\n' > /venv/bin/$n; chmod +x /venv/bin/$n; done"
+    )
+    async with plain_app.stack() as stack:
+        assert (await stack.exec(fakes, timeout_s=10)).return_code == 0
+        seeded = await stack.apply_seed(Seed(files={"seed.sh": b"touch /app/seeded\n"}, env={}))
+        assert seeded.return_code == 0, seeded
+        assert (await stack.exec("ls /app/seeded", timeout_s=10)).return_code == 0
+        assert (await stack.app_status()).running
+
+
 async def test_shell_commands_are_bounded_and_leave_nothing(plain_app: ComposePreparedApp) -> None:
     async with plain_app.stack() as stack:
         await stack.exec("sleep 300 & echo left; exit 0", timeout_s=10)

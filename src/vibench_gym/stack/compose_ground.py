@@ -55,7 +55,7 @@ class ComposeGround:
         given = app_model.app_model_env(self._project.config.app_model)
         quiet = {"PIP_RETRIES": "0", "npm_config_fetch_retries": "0", **env, **given}
         log = log_path or self._project.work / "app.log"
-        command = f"exec bash {shlex.quote(script)}"
+        command = f'exec "$BASH" {shlex.quote(script)}'
         process = await ContainerProcess.start(self._project, command, env=quiet, log=log)
         self._started.append(process)
         return process

@@ -30,12 +30,13 @@ KILLED_CODE: Final = 137
 _CHUNK: Final = 65536
 _FLUSH_S: Final = 1.0
 _SIGNAL_TIMEOUT_S: Final = 10.0
-# Nobody but what was just run is in the container, so it may be told to end everyone.
+# Nobody but what was just run is in the container, so it may be told to end everyone. BASH is the
+# shell's own path: the app may have another one in front in PATH.
 _WRAPPER: Final = r"""
 IFS= read -r -d '' command
 while IFS= read -r -d '' pair; do export "$pair"; done
 export PATH="/venv/bin:/home/app/.local/bin:$PATH"
-bash -c "$command" </dev/null
+"$BASH" -c "$command" </dev/null
 code=$?
 kill -KILL -1 2>/dev/null
 exit $code

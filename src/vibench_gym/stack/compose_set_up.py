@@ -155,7 +155,7 @@ class ComposeSetUp:
         env |= self._mirror.env if self._mirror is not None else {}
         log = log_path or project.work / "setup.log"
         start = time.perf_counter()
-        command = f"exec bash {SETUP_SCRIPT}"
+        command = f'exec "$BASH" {SETUP_SCRIPT}'
         process = await ContainerProcess.start(project, command, env=env, log=log)
         limit = self._config.setup_timeout_s
         try:

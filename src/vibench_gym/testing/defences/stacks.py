@@ -46,7 +46,7 @@ DEFENCES: Final = (
         "database_control",
         "a database that does not start is the app's doing where the template's does",
         (
-            "stack/local_stack.py",
+            "stack/standing.py",
             'raise AppSetupFailed(\n                f"the database does not',
             'raise DatabaseUnavailable(\n                f"the database does not',
         ),
