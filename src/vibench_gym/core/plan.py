@@ -233,7 +233,7 @@ class _PlanReader:
             if points is None:
                 missing.append((child.start, name))
             value = self._whole_number(points) if points else None
-            steps.append(Step(name, scan.own_text(child), value or 0, scan.line(child.start)))
+            steps.append(Step(name, scan.own_lines(child), value or 0, scan.line(child.start)))
         return steps, missing
 
     def _whole_number(self, node: Node) -> int | None:

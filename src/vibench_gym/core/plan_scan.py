@@ -25,6 +25,7 @@ PARENTS = {
     "name": "step",
     "points": "step",
 }
+_SPACE = "\ufeff \t\n\v\f"
 KNOWN_TAG = re.compile(rf"<(/?)({'|'.join(PARENTS)})[ \t]*>")
 MAX_PROBLEMS = 50
 """Per plan; a file that is not a plan at all shall not fill the screen."""
@@ -84,13 +85,18 @@ class Scan:
 
     def own_text(self, node: Node) -> str:
         """The node's text without its children, line ends as LF, outer white space removed."""
+        return self.own_lines(node).strip(_SPACE)
+
+    def own_lines(self, node: Node) -> str:
+        """The same, but the first line keeps its indent, which tells what is listed below what."""
         parts, position = [], node.inner
         for child in node.children:
             parts.append(self.text[position : child.start])
             position = child.after
         parts.append(self.text[position : node.end])
         joined = "".join(part.rstrip() + "\n" if part.strip() else "" for part in parts)
-        return joined.replace("\r\n", "\n").replace("\r", "\n").strip("\ufeff \t\n\v\f")
+        lines = joined.replace("\r\n", "\n").replace("\r", "\n").rstrip(_SPACE)
+        return lines[lines.rfind("\n", 0, len(lines) - len(lines.lstrip(_SPACE))) + 1 :]
 
 
 def scan_tags(text: str, source: str) -> Scan:
@@ -117,7 +123,7 @@ def _open(scan: Scan, stack: list[Node], match: re.Match[str]) -> None:
     wanted = PARENTS[tag]
     if stack[-1].tag != wanted:
         if all(node.tag != wanted for node in stack):
-            scan.report(start, f"<{tag}> is out of place: it belongs in <{wanted or 'the file'}>")
+            scan.report(start, f"<{tag}> is out of place: it belongs in <{wanted}>")
             return
         while stack[-1].tag != wanted:
             _end(scan, stack.pop(), start, start, closed=False)
