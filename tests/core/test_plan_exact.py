@@ -75,3 +75,58 @@ def test_a_tag_that_is_not_closed_is_the_only_problem(text: str, line: int, mess
     scan = scan_tags(text, "t.txt")
     assert scan.problems == [Problem("t.txt", line, message)]
     assert problems(text) == scan.problems
+
+
+LOST = "text between steps belongs in a <step>"
+
+
+@pytest.mark.parametrize(
+    ("steps", "line"),
+    [
+        (f"lost\n{STEP}", 4),
+        (f"{STEP}\nlost", 5),
+        (f"{STEP.replace('Do it.', 'It is lost.')}\n\n  lost", 6),
+        (f"lost{STEP}\nmore", 4),
+    ],
+)
+def test_text_between_steps_is_a_problem_at_its_own_line(steps: str, line: int) -> None:
+    """Even where a step, or another place, says the same."""
+    assert problems(PLAN.replace(STEP, steps)) == [Problem("t.txt", line, LOST)]
+
+
+def test_text_outside_in_two_places_is_told_at_the_first() -> None:
+    assert problems(f"\na\n{PLAN}b") == [Problem("t.txt", 2, OUTSIDE, "warning")]
+
+
+def test_a_section_that_is_missing_is_the_only_problem() -> None:
+    for section, tag in (("<purpose>p</purpose>", "purpose"), (PRECONDITION, PRECONDITION[1:25])):
+        text = "\n\n" + PLAN.replace(section, "")
+        assert problems(text) == [Problem("t.txt", 3, f"<test_plan> has no <{tag}>")]
+
+
+def test_an_empty_precondition_is_the_only_problem() -> None:
+    text = PLAN.replace("N/A", " ").replace("<seeding", "\n<seeding")
+    assert problems(text) == [Problem("t.txt", 3, "empty precondition: write N/A")]
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ("<step>Do it.<points>4</points></step>", "<step> has no <name>"),
+        ("<step><name> </name><points>4</points></step>", "step has an empty <name>"),
+    ],
+)
+def test_a_step_without_a_name_is_one_problem(step: str, message: str) -> None:
+    plan, found = scan_plan(PLAN.replace(STEP, step), "t.txt", "mvp.t")
+    assert plan is None
+    assert found == [Problem("t.txt", 4, message)]
+
+
+def test_a_plan_without_steps_section_names_all_that_is_missing() -> None:
+    text = f"\n<test_plan><purpose>p</purpose>{PRECONDITION}</test_plan>"
+    plan, found = scan_plan(text, "t.txt", "mvp.t")
+    assert plan is None
+    assert found == [
+        Problem("t.txt", 2, "has no <full_points>"),
+        Problem("t.txt", 2, "has no <step>"),
+    ]

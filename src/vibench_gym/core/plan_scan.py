@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from vibench_gym.core.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PARENTS = {
     "test_plan": "",
@@ -89,14 +92,25 @@ class Scan:
 
     def own_lines(self, node: Node) -> str:
         """The same, but the first line keeps its indent, which tells what is listed below what."""
-        parts, position = [], node.inner
-        for child in node.children:
-            parts.append(self.text[position : child.start])
-            position = child.after
-        parts.append(self.text[position : node.end])
+        parts = (part for _, part in self._own_parts(node))
         joined = "".join(part.rstrip() + "\n" if part.strip() else "" for part in parts)
         lines = joined.replace("\r\n", "\n").replace("\r", "\n").rstrip(_SPACE)
         return lines[lines.rfind("\n", 0, len(lines) - len(lines.lstrip(_SPACE))) + 1 :]
+
+    def own_start(self, node: Node) -> int:
+        """The offset of the first character of the node's own text, which must not be empty."""
+        return next(
+            offset + len(part) - len(text)
+            for offset, part in self._own_parts(node)
+            if (text := part.lstrip(_SPACE))
+        )
+
+    def _own_parts(self, node: Node) -> Iterator[tuple[int, str]]:
+        position = node.inner
+        for child in node.children:
+            yield position, self.text[position : child.start]
+            position = child.after
+        yield position, self.text[position : node.end]
 
 
 def scan_tags(text: str, source: str) -> Scan:
