@@ -34,6 +34,7 @@ def test_prose_around_tags_keeps_its_indents_and_gets_no_empty_lines() -> None:
     """Indents decide what a heading marks (rule 2)."""
     step = "<step>Look: <name>a</name> <points>4</points>  - a title\n</step>"
     assert prose(step) == "Look:\n  - a title"
+    assert prose("<step><name>a</name>\n  Look.<points>4</points></step>") == "  Look."
 
 
 def test_lone_carriage_returns_end_lines() -> None:
@@ -92,6 +93,10 @@ LOST = "text between steps belongs in a <step>"
 def test_text_between_steps_is_a_problem_at_its_own_line(steps: str, line: int) -> None:
     """Even where a step, or another place, says the same."""
     assert problems(PLAN.replace(STEP, steps)) == [Problem("t.txt", line, LOST)]
+
+
+def test_a_byte_order_mark_is_no_text_outside() -> None:
+    assert Problem("t.txt", 2, OUTSIDE, "warning") in problems(f"\ufeff\nx{PLAN}")
 
 
 def test_text_outside_in_two_places_is_told_at_the_first() -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.core.errors import Problem
+from vibench_gym.core.errors import Problem, TaskInvalid
+from vibench_gym.core.plan import MAX_PLAN_BYTES
+from vibench_gym.core.task import load_benchmark, load_task
 from vibench_gym.core.task_files import TaskFiles, natural_key, unique_ids
 
 if TYPE_CHECKING:
@@ -34,6 +36,13 @@ def test_problems_come_in_order_and_hidden_folders_do_not_count(task_dir: Path) 
         os.mkfifo(task_dir / "assets" / name)
     found = TaskFiles(task_dir).check_folder(task_dir / "assets")
     assert [problem.file for problem in found] == [str(task_dir / "assets" / n) for n in names]
+
+
+def test_a_file_that_is_too_large_is_not_read_in_part(task_dir: Path) -> None:
+    path = task_dir / "tests/mvp/test1.txt"
+    path.write_bytes(path.read_bytes().ljust(MAX_PLAN_BYTES + 1))
+    problem = Problem(str(path), 1, f"is larger than {MAX_PLAN_BYTES} bytes")
+    assert TaskFiles(task_dir).read_text(path) == (None, [problem])
 
 
 def test_a_folder_that_is_not_there_holds_nothing(task_dir: Path) -> None:
@@ -76,3 +85,26 @@ def test_numbers_in_names_are_sorted_by_value() -> None:
 )
 def test_ids_are_told_apart_by_number(stems: list[str], ids: list[str]) -> None:
     assert unique_ids("m", stems) == ids
+
+
+def test_a_folder_of_plans_outside_is_one_problem(task_dir: Path, tmp_path: Path) -> None:
+    (task_dir / "tests/mvp").rename(tmp_path / "outside")
+    (task_dir / "tests/mvp").symlink_to(tmp_path / "outside")
+    with pytest.raises(TaskInvalid) as caught:
+        load_task(task_dir)
+    problem = Problem(str(task_dir / "tests/mvp"), 1, "leads out of the task folder")
+    assert caught.value.problems == (problem,)
+
+
+def test_a_plan_with_a_warning_is_a_plan(task_dir: Path) -> None:
+    path = task_dir / "tests/mvp/test1.txt"
+    path.write_text("\ufeff" + path.read_text())
+    (warning,) = load_task(task_dir).warnings
+    assert (warning.file, warning.line, warning.severity) == (str(path), 1, "warning")
+
+
+def test_a_file_that_is_no_text_has_no_plan_to_count(task_dir: Path) -> None:
+    (task_dir / "tests/mvp/test2.txt").write_bytes(b"\xff")
+    found = load_benchmark(task_dir)
+    assert (found.plans, found.steps, found.points) == (2, 2, 5)
+    assert [problem.message for problem in found.problems] == ["is not UTF-8: byte 0xff"]

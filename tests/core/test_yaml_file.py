@@ -34,6 +34,7 @@ def test_a_bad_file_is_one_problem_at_its_line(
     (problem,) = caught.value.problems
     assert (problem.file, problem.line) == (str(path), line)
     assert problem.message.startswith(message)
+    assert "\n" not in problem.message
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
