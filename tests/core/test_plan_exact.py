@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from vibench_gym.core.errors import Problem
-from vibench_gym.core.plan import scan_plan
+from vibench_gym.core.plan import MAX_PLAN_BYTES, scan_plan
 from vibench_gym.core.plan_scan import scan_tags
 
 STEP = "<step><name>one</name>Do it.<points>4</points></step>"
@@ -135,3 +135,15 @@ def test_a_plan_without_steps_section_names_all_that_is_missing() -> None:
         Problem("t.txt", 2, "has no <full_points>"),
         Problem("t.txt", 2, "has no <step>"),
     ]
+
+
+def test_a_name_is_one_line_and_points_go_to_a_million() -> None:
+    step = "<step><name>a  b\n c</name>Do it.<points>1000000</points></step>"
+    plan, _ = scan_plan(PLAN.replace(STEP, step), "t.txt", "mvp.t")
+    assert plan is not None
+    assert (plan.steps[0].name, plan.steps[0].points) == ("a b c", 1_000_000)
+
+
+def test_a_text_that_is_too_large_is_one_problem() -> None:
+    message = f"is larger than {MAX_PLAN_BYTES} bytes"
+    assert problems("x" * (MAX_PLAN_BYTES + 1)) == [Problem("t.txt", 1, message)]
