@@ -86,6 +86,7 @@ class InRows(LoadScopeScheduling):
         return str(path) if path.parts[1] == "browser" or path.name == "test_pages.py" else nodeid
 
 
+@pytest.hookimpl(optionalhook=True)  # mutation testing runs without xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> InRows | None:
     return InRows(config, log) if config.getoption("dist") == "loadscope" else None
 

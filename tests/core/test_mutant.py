@@ -56,6 +56,13 @@ def test_what_is_wrong_names_the_file(task_dir: Path, text: str, message: str) -
     assert "mutants/mvp/total.yaml:1: " in str(caught.value)
 
 
+def test_a_good_file_hides_no_bad_one_before_it(task_dir: Path) -> None:
+    write(task_dir, GOOD.replace("plan: test1", "plan: test9"), "a")
+    write(task_dir, GOOD, "b")
+    with pytest.raises(TaskInvalid, match="the task has no plan 'test9'"):
+        load_mutants(load_task(task_dir))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

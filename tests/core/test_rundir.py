@@ -17,6 +17,7 @@ from vibench_gym.core.task import load_task
 from vibench_gym.core.verdict import Check, StepVerdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -241,13 +242,14 @@ def test_a_folder_that_takes_no_results_is_the_operators_matter(tmp_path: Path) 
     plan = PlanDir(tmp_path / "file" / "plan")
     event = Event(t=0.0, kind="phase")
     rollout = RolloutDir(tmp_path / "file" / "rollout")
-    for write in (
-        plan.create,
-        lambda: plan.append_event(event),
-        lambda: rollout.write_artifact("0" * 64),
-        lambda: rollout.write_rollout(rollout_record()),
-    ):
-        with pytest.raises(ResultsUnwritable, match="results cannot be written"):
+    writes: dict[Path, Callable[[], object]] = {
+        plan.path: plan.create,
+        plan.events_path: lambda: plan.append_event(event),
+        rollout.path / "artifact.sha256": lambda: rollout.write_artifact("0" * 64),
+        rollout.path / "rollout.json": lambda: rollout.write_rollout(rollout_record()),
+        tmp_path / "file/task/label": lambda: RunDir(tmp_path / "file").rollout("task", "label"),
+    }
+    for path, write in writes.items():
+        with pytest.raises(ResultsUnwritable) as caught:
             write()
-    with pytest.raises(ResultsUnwritable):
-        RunDir(tmp_path / "file").rollout("task", "label")
+        assert str(caught.value).startswith(f"results cannot be written to {str(path)!r}: ")

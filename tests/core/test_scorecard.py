@@ -110,6 +110,16 @@ def test_rule_4_after_a_fatal_failure_nothing_is_reached() -> None:
     assert card.steps[1].reason == "none shown"
 
 
+def test_a_row_names_the_check_that_failed_and_why() -> None:
+    odd = passed(0).model_copy(update={"failed_check": "The count"})
+    card = score_plan(plan_of(1, 1, 1), [odd, failed(1)])
+    assert [(step.failed_check, step.reason) for step in card.steps] == [
+        (None, ""),
+        ("The count", "none shown"),
+        (None, ""),
+    ]
+
+
 def test_rule_5_normalized_is_between_0_and_1() -> None:
     assert score_plan(plan_of(1, 2), [passed(0)]).normalized == 1 / 3
     assert score_plan(plan_of(0), [passed(0)]).normalized == 0.0

@@ -241,6 +241,10 @@ class TestBenchmark:
     def test_one_task_is_a_benchmark_too(self, task_dir: Path) -> None:
         assert load_benchmark(task_dir).plans == 1
 
+    def test_plans_alone_make_a_task(self, task_dir: Path) -> None:
+        (task_dir / "prd").rename(task_dir / "notes")
+        assert load_benchmark(task_dir.parent).plans == 1
+
     def test_artifacts_come_from_plans_and_prds(self, task_dir: Path) -> None:
         (task_dir / "prd/feature1.txt").write_text("no plans")
         (task_dir / "prd/base-prd.md").write_text("no artifact")

@@ -17,14 +17,14 @@ _BULLET = re.compile(r"(?:[-*+•–]|\(?[0-9]{1,3}[.)]|\(?[A-Za-z][.)])\s+")  #
 _ENDS = tuple(".:;!?)]")
 _NON_FATAL = re.compile(r"non[-\u2010\u2011\u2013 ]?fatal", re.IGNORECASE)
 _MARK = re.compile(
-    r"[(\[][^()\[\]]{0,200}non[-\u2010\u2011\u2013 ]?fatal[^()\[\]]{0,200}[)\]]", re.IGNORECASE
+    rf"[(\[][^()\[\]]{{0,200}}{_NON_FATAL.pattern}[^()\[\]]{{0,200}}[)\]]", re.IGNORECASE
 )
 _FATAL = re.compile(r"[(\[]\s*fatal\s*[)\]]", re.IGNORECASE)
 _LEADING_MARK = re.compile(rf"(?:{_BULLET.pattern})?(?:{_MARK.pattern})", re.IGNORECASE)
 _TRAILING_MARK = re.compile(rf"{_MARK.pattern}:?$", re.IGNORECASE)
 # After a full stop the mark belongs to the sentence before it, after a semicolon to the next.
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?])[)\]\"'”]*\s+(?:\(non-?fatal\)\s*)?|(?<=;)\s+", re.IGNORECASE
+    rf"(?<=[.!?])[)\]\"'”]*\s+(?:[(\[]{_NON_FATAL.pattern}[)\]]\s*)?|(?<=;)\s+", re.IGNORECASE
 )
 
 _LITERAL = re.compile(r"`[^`]{0,200}`|\"[^\"]{0,200}\"|“[^”]{0,200}”")
@@ -130,6 +130,8 @@ def _names_something(quote: str) -> bool:
 
 def _allows(passage: _Passage, start: int, end: int) -> bool:
     """Whether the part of a passage from start to end may fail without ending the plan."""
+    if _FATAL.search(passage.text):
+        return False
     if passage.governed or _leads_with_mark(passage.text):
         return True
     touched = []
@@ -138,8 +140,6 @@ def _allows(passage: _Passage, start: int, end: int) -> bool:
         if position < end and start < position + len(sentence):
             touched.append(sentence)
         position += len(sentence)
-    if any(_FATAL.search(sentence) for sentence in touched):
-        return False
     return any(says_non_fatal(sentence) for sentence in touched)
 
 
@@ -159,8 +159,7 @@ def _passages(prose: str) -> list[_Passage]:
     governors: list[_Passage] = []
     for text, indent, bullet in _blocks(prose):
         governors = [g for g in governors if _governs(g, indent, bullet=bullet)]
-        marked = bool(governors) and not _FATAL.search(text)
-        found.append(_Passage(text, indent, bullet, marked))
+        found.append(_Passage(text, indent, bullet, bool(governors)))
         if _heads(text, bullet=bullet):
             governors.append(found[-1])
     return found
@@ -182,9 +181,9 @@ def _says_of_list(heading: str) -> bool:
 
 
 def _governs(governor: _Passage, indent: int, *, bullet: bool) -> bool:
-    if governor.bullet:
-        return indent > governor.indent
-    return bullet or indent > governor.indent
+    if bullet and not governor.bullet:
+        return indent >= governor.indent
+    return indent > governor.indent
 
 
 def _blocks(prose: str) -> list[tuple[str, int, bool]]:

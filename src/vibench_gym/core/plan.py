@@ -174,10 +174,9 @@ class _PlanReader:
         if root is None:
             scan.report(0, "has no <test_plan>")
             return None
-        if outside := scan.own_text(scan.root):
-            scan.report(
-                scan.text.find(outside[:20]), "text outside <test_plan> is ignored", "warning"
-            )
+        if scan.own_text(scan.root):
+            start = scan.own_start(scan.root)
+            scan.report(start, "text outside <test_plan> is ignored", "warning")
         purpose = self._text_of(root, "purpose")
         precondition = self._text_of(root, "seeding_and_precondition")
         if precondition == "":
@@ -219,10 +218,8 @@ class _PlanReader:
         node = self._only(root, "steps")
         if node is None:
             return [], []
-        if stray := scan.own_text(node):
-            scan.report(
-                scan.text.find(stray[:20], node.start), "text between steps belongs in a <step>"
-            )
+        if scan.own_text(node):
+            scan.report(scan.own_start(node), "text between steps belongs in a <step>")
         steps: list[Step] = []
         missing: list[tuple[int, str]] = []
         for child in node.all("step"):
@@ -233,7 +230,7 @@ class _PlanReader:
             if points is None:
                 missing.append((child.start, name))
             value = self._whole_number(points) if points else None
-            steps.append(Step(name, scan.own_text(child), value or 0, scan.line(child.start)))
+            steps.append(Step(name, scan.own_lines(child), value or 0, scan.line(child.start)))
         return steps, missing
 
     def _whole_number(self, node: Node) -> int | None:

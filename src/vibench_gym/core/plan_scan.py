@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from vibench_gym.core.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PARENTS = {
     "test_plan": "",
@@ -25,6 +28,7 @@ PARENTS = {
     "name": "step",
     "points": "step",
 }
+_SPACE = "\ufeff \t\n\v\f"
 KNOWN_TAG = re.compile(rf"<(/?)({'|'.join(PARENTS)})[ \t]*>")
 MAX_PROBLEMS = 50
 """Per plan; a file that is not a plan at all shall not fill the screen."""
@@ -84,13 +88,29 @@ class Scan:
 
     def own_text(self, node: Node) -> str:
         """The node's text without its children, line ends as LF, outer white space removed."""
-        parts, position = [], node.inner
-        for child in node.children:
-            parts.append(self.text[position : child.start])
-            position = child.after
-        parts.append(self.text[position : node.end])
+        return self.own_lines(node).strip(_SPACE)
+
+    def own_lines(self, node: Node) -> str:
+        """The same, but the first line keeps its indent, which tells what is listed below what."""
+        parts = (part for _, part in self._own_parts(node))
         joined = "".join(part.rstrip() + "\n" if part.strip() else "" for part in parts)
-        return joined.replace("\r\n", "\n").replace("\r", "\n").strip("\ufeff \t\n\v\f")
+        lines = joined.replace("\r\n", "\n").replace("\r", "\n").rstrip(_SPACE)
+        return lines[lines.rfind("\n", 0, len(lines) - len(lines.lstrip(_SPACE))) + 1 :]
+
+    def own_start(self, node: Node) -> int:
+        """The offset of the first character of the node's own text, which must not be empty."""
+        return next(
+            offset + len(part) - len(text)
+            for offset, part in self._own_parts(node)
+            if (text := part.lstrip(_SPACE))
+        )
+
+    def _own_parts(self, node: Node) -> Iterator[tuple[int, str]]:
+        position = node.inner
+        for child in node.children:
+            yield position, self.text[position : child.start]
+            position = child.after
+        yield position, self.text[position : node.end]
 
 
 def scan_tags(text: str, source: str) -> Scan:
@@ -117,7 +137,7 @@ def _open(scan: Scan, stack: list[Node], match: re.Match[str]) -> None:
     wanted = PARENTS[tag]
     if stack[-1].tag != wanted:
         if all(node.tag != wanted for node in stack):
-            scan.report(start, f"<{tag}> is out of place: it belongs in <{wanted or 'the file'}>")
+            scan.report(start, f"<{tag}> is out of place: it belongs in <{wanted}>")
             return
         while stack[-1].tag != wanted:
             _end(scan, stack.pop(), start, start, closed=False)
