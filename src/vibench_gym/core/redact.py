@@ -112,7 +112,7 @@ def _exact_forms(secret: str) -> Iterator[str]:
 def _base64_forms(data: bytes) -> Iterator[str]:
     """What of the secret's encoding stays the same whatever stands before and after it."""
     for shift in range(3):
-        whole = base64.b64encode(b"\0" * shift + data).decode().rstrip("=")
+        whole = base64.b64encode(b"\0" * shift + data).decode()
         first = (shift * 8 + 5) // 6
         last = (shift + len(data)) * 8 // 6
         yield whole[first:last]
