@@ -18,6 +18,7 @@ COLOUR = "the colour is green"
     [
         f"- (non-fatal) {TOTAL}\n- {TOTAL}",
         f"- {TOTAL}\n- (non-fatal) {TOTAL}",
+        f"- (non-fatal) {TOTAL}\n- {TOTAL}\n- (non-fatal) {TOTAL}",
         f"- (non-fatal) {TOTAL}\n- (non-fatal) {TOTAL}\n- Look\n- {TOTAL}",
         f"(non-fatal) {TOTAL} {TOTAL}\n- {TOTAL}",
     ],

@@ -97,6 +97,7 @@ def test_plans_come_in_natural_order_with_ids_that_are_safe_folder_names(task_di
 def test_ids_differ_by_more_than_case_and_are_never_empty() -> None:
     assert unique_ids("m", ["A", "a", "..", "é" * 500]) == ["m.A", "m.a-2", "m.plan", "m.plan-2"]
     assert folder_name("x" * 300) == "x" * 100
+    assert folder_name("/X rays/") == "X-rays"
     assert natural_key("a2") < natural_key("a10")
 
 
