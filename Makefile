@@ -36,7 +36,7 @@ faults: setup
 kills: setup
 	$(BIN)/pytest tests/kills --kills $(or $(KILLS),200) -n $(or $(KILL_JOBS),2) --dist loadscope --no-loadscope-reorder
 
-# An hour and more; what survives has to be argued in docs/mutation.md.
+# About 12 minutes on two idle cores; what survives has to be argued in docs/mutation.md.
 mutation: setup
 	$(BIN)/mutmut run --max-children $(or $(MUTATION_JOBS),2)
 	$(BIN)/mutmut results
