@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -253,3 +255,23 @@ def test_a_folder_that_takes_no_results_is_the_operators_matter(tmp_path: Path) 
         with pytest.raises(ResultsUnwritable) as caught:
             write()
         assert str(caught.value).startswith(f"results cannot be written to {str(path)!r}: ")
+
+
+def test_plans_are_removed_all_of_them_or_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = RolloutDir(tmp_path / "rollout")
+    rollout.remove_plans()
+    for name in ("mvp.test1", "mvp.test2"):
+        (rollout.plan(name).create().screenshots / "shot.jpg").touch()
+
+    def stays(_path: Path) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", stays)
+        with pytest.raises(ResultsUnwritable, match="busy"):
+            rollout.remove_plans()
+    assert len(list(rollout.plans())) == 2
+    rollout.remove_plans()
+    assert list(rollout.plans()) == []

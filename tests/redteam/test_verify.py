@@ -219,6 +219,21 @@ async def undisturbed(lab: GymLab, client: httpx.AsyncClient, digest: str) -> di
     return row
 
 
+async def measured_once(lab: GymLab, client: httpx.AsyncClient, body: dict[str, Any]) -> Judges:
+    """Drop a call when the first plan is measured and the second is not; its judges."""
+    lab.qa = judges = Judges()
+    judges.hold_second = True
+    async with dropped(client, body):
+        await until(lambda: one_plan_measured(lab, judges))
+    await until(lambda: lab.cleaned == lab.begun)
+    judges.hold_second = False
+    return judges
+
+
+AS_ONCE = ["mvp.test1", "mvp.test2", "mvp.test2"]
+"""The judges of a plan that is measured once, and of one that is begun again."""
+
+
 def one_plan_measured(lab: GymLab, judges: Judges) -> bool:
     """Whether the first plan is on record for good, and the second one's judge has begun."""
     run = lab.root / "results/vibench_resources_server"
@@ -237,17 +252,12 @@ async def test_drops_a_call_and_asks_again(lab: GymLab, seen: Seen) -> None:
     body = make_verify_body(digest, rollout_id="drop")
     async with client_of(lab) as client:
         honest = await undisturbed(lab, client, digest)
-        lab.qa = judges = Judges()
-        judges.hold_second = True
-        async with dropped(client, body):
-            await until(lambda: one_plan_measured(lab, judges))
-        await until(lambda: lab.cleaned == lab.begun)
-        judges.hold_second = False
+        judges = await measured_once(lab, client, body)
         row = await verified(client, body)
 
     seen(f"judges for {', '.join(judges.asked)}; {row['reward']} as its twin's")
     assert measured(row) == measured(honest)
-    assert sorted(judges.asked) == ["mvp.test1", "mvp.test2", "mvp.test2"]
+    assert sorted(judges.asked) == AS_ONCE
 
 
 @redteam(
@@ -271,22 +281,17 @@ async def test_drops_the_next_call_as_it_unpacks(
 
     async with client_of(lab) as client:
         honest = await undisturbed(lab, client, digest)
-        lab.qa = judges = Judges()
-        judges.hold_second = True
-        async with dropped(client, body):
-            await until(lambda: one_plan_measured(lab, judges))
-        await until(lambda: lab.cleaned == lab.begun)
+        judges = await measured_once(lab, client, body)
         with monkeypatch.context() as patch:
             patch.setattr("vibench_gym.grading.grader.unpacked", unpacks_for_ever)
             async with dropped(client, body):
                 await unpacking.wait()
             await until(lambda: lab.cleaned == lab.begun)
-        judges.hold_second = False
         row = await verified(client, body)
 
     seen(f"judges for {', '.join(judges.asked)}; {row['reward']} as its twin's")
     assert measured(row) == measured(honest)
-    assert sorted(judges.asked) == ["mvp.test1", "mvp.test2", "mvp.test2"]
+    assert sorted(judges.asked) == AS_ONCE
 
 
 @redteam(

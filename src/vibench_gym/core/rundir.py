@@ -20,6 +20,7 @@ import contextlib
 import itertools
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -243,6 +244,16 @@ class RolloutDir:
             key=lambda path: (order.get(path.name, len(order)), natural_key(path.name)),
         ):
             yield PlanDir(path)
+
+    def remove_plans(self) -> None:
+        """Remove every plan folder.
+
+        Raises:
+            ResultsUnwritable: one of them stays.
+        """
+        with _ours(self.path):
+            for folder in _folders(self.path / "plans"):
+                shutil.rmtree(folder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ class _Rollout:
         self._tell("unpack", str(app))
         async with AsyncExitStack() as exits:
             found = await self._unpack(app, exits)
-            book.artifact(found)
+            await asyncio.to_thread(book.artifact, found)
             if found.rejected is not None:
                 return self._all_failed(PlanStatus.SETUP_FAILED, found.rejected)
             records = self._kept(found, before)

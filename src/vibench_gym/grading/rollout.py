@@ -8,7 +8,6 @@ goes on from there, after an end at any moment, keeps all of them and none of an
 
 from __future__ import annotations
 
-import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -63,10 +62,13 @@ class RolloutBook:
         self._update()
 
     def artifact(self, found: Unpacked) -> None:
-        """Note what the artifact is; the plans of any other are removed first."""
+        """Note what the artifact is; the plans of any other are removed first.
+
+        Raises:
+            ResultsUnwritable: they stay, or it cannot be written.
+        """
         if found.sha256 is None or found.sha256 != self.record.artifact_sha256:
-            for plan in self._directory.plans():
-                shutil.rmtree(plan.path, ignore_errors=True)
+            self._directory.remove_plans()
         status = found.rejected.status if found.rejected else ArtifactStatus.OK
         message = clip(str(found.rejected), 2000) if found.rejected else ""
         if found.sha256 is not None:

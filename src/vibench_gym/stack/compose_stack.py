@@ -12,9 +12,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.core.errors import (
-    SandboxUnavailable,
-)
+from vibench_gym.core.errors import SandboxUnavailable
 from vibench_gym.stack import compose_files, compose_process
 from vibench_gym.stack.app_model import app_model_env, app_model_route
 from vibench_gym.stack.app_server import AppServer

@@ -91,7 +91,7 @@ class _Rollout:
         self, app: Path, book: RolloutBook, before: RolloutRecord | None
     ) -> dict[str, PlanRecord]:
         async with unpacked(app, self.grader.archive) as found:
-            book.artifact(found)
+            await asyncio.to_thread(book.artifact, found)
             if found.rejected is not None:
                 return self._all_failed(PlanStatus.SETUP_FAILED, found.rejected, self.task.plans)
             records = self._kept(found, before)
