@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from vibench_gym.browser import pages
@@ -25,21 +27,10 @@ pytestmark = pytest.mark.browser
 
 
 def _descendants(pid: int) -> list[tuple[int, str]]:
-    children: dict[int, list[tuple[int, str]]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text()
-                command = (entry / "cmdline").read_text().replace("\0", " ")
-            except OSError:
-                continue
-            parent = int(stat.rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append((int(entry.name), command))
-    found, queue = [], [pid]
-    while queue:
-        for child in children.get(queue.pop(), []):
-            found.append(child)
-            queue.append(child[0])
+    found = []
+    for process in psutil.Process(pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            found.append((process.pid, " ".join(process.cmdline())))
     return found
 
 

@@ -255,7 +255,9 @@ async def test_cancelled_entering_leaves_nothing(compose_lab: ComposeLab) -> Non
             pytest.fail("this app never answers")
 
     task = asyncio.create_task(enter())
-    await asyncio.sleep(6)
+    while "server.py" not in processes_of(stack._project.label):
+        assert not task.done()
+        await asyncio.sleep(0.2)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -281,6 +283,17 @@ def labelled(label: str) -> list[str]:
         argv = ["docker", *listing, "--filter", f"label={label}"]
         found += subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
     return found
+
+
+def processes_of(label: str) -> str:
+    """What runs in its containers, as `docker top` lists it; one may be gone meanwhile."""
+    listing = ["docker", "ps", "--quiet", "--filter", f"label={label}"]
+    containers = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
+    tops = [
+        subprocess.run(["docker", "top", container], capture_output=True, text=True, check=False)
+        for container in containers
+    ]
+    return "".join(top.stdout for top in tops)
 
 
 async def test_app_is_given_a_model_without_its_key(

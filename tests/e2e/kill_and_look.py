@@ -11,6 +11,7 @@ before the kill), `left` (command lines still there after PATIENCE_S).
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -18,7 +19,8 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+
+import psutil
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -58,28 +60,11 @@ def reap() -> None:
 
 def descendants() -> list[str]:
     """Command lines of everything that is alive below this program."""
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if stat[0] != "Z":
-                parents[int(entry.name)] = int(stat[1])
-    found: set[int] = {os.getpid()}
-    grew = True
-    while grew:
-        new = {pid for pid, parent in parents.items() if parent in found} - found
-        found |= new
-        grew = bool(new)
     lines = []
-    for pid in found - {os.getpid()}:
-        try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
-        except OSError:
-            continue
-        lines.append(f"{pid} {line.decode(errors='replace')[:200]}")
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                lines.append(f"{process.pid} {' '.join(process.cmdline())[:200]}")
     return lines
 
 

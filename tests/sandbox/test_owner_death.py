@@ -12,16 +12,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from vibench_gym.sandbox.agent import cgroup
 from vibench_gym.sandbox.janitor import PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 pytestmark = pytest.mark.sandbox
 OWNER = Path(__file__).with_name("doomed_owner.py")
@@ -41,8 +43,17 @@ def _networks(pids: Iterable[int]) -> set[str]:
     return found - {str(Path("/proc/self/ns/net").readlink())}
 
 
-def _everyone() -> list[int]:
-    return [int(process.name) for process in Path("/proc").glob("[0-9]*")]
+def _started_before(moment: float) -> list[int]:
+    """Processes that were there at a time; younger ones may be in a namespace of the same number.
+
+    The kernel gives the number of a namespace that is gone to the next one, another test's.
+    """
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.create_time() < moment:
+                found.append(process.pid)
+    return found
 
 
 def _processes_of(folder: Path, tag: str) -> list[str]:
@@ -65,26 +76,20 @@ def _groups(tag: str) -> list[str]:
     return [str(path) for place in places for path in Path(place).glob(f"doomed{tag}-*")]
 
 
-def _descendants(root: int) -> set[int]:
-    children: dict[int, list[int]] = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            fields = (process / "stat").read_text().rpartition(")")[2].split()
-            children.setdefault(int(fields[1]), []).append(int(process.name))
-    found: set[int] = set()
-    waiting = [root]
-    while waiting:
-        kids = children.get(waiting.pop(), [])
-        found.update(kids)
-        waiting += kids
-    return found
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an owner had before it was killed."""
+
+    processes: Sequence[psutil.Process]
+    networks: set[str]
+    killed_at: float
 
 
-def _remains(folder: Path, tag: str, nets: set[str], pids: set[int]) -> dict[str, object]:
+def _remains(folder: Path, tag: str, seen: Seen | None = None) -> dict[str, object]:
     remains: dict[str, object] = {
         "processes": _processes_of(folder, tag),
-        "pids": [pid for pid in pids if Path(f"/proc/{pid}").exists()],
-        "namespaces": _networks(_everyone()) & nets,
+        "seen": [process.pid for process in seen.processes if process.is_running()] if seen else (),
+        "namespaces": _networks(_started_before(seen.killed_at)) & seen.networks if seen else (),
         "folders": sorted(path.name for path in folder.glob(f"{PREFIX}*")),
         "groups": _groups(tag),
         "mounts": str(folder) in Path("/proc/self/mountinfo").read_text(),
@@ -106,16 +111,16 @@ def test_nothing_is_left_when_the_owner_is_killed(attempt: int) -> None:
             assert owner.stdout.readline() == b"standing\n"
             # The later the attempt, the further into opening and closing more zones.
             time.sleep(random.random() * attempt)  # noqa: S311
-            pids = _descendants(owner.pid)
-            nets = _networks(pids)
-            assert nets
-            assert pids
+            processes = psutil.Process(owner.pid).children(recursive=True)
+            networks = _networks(process.pid for process in processes)
+            assert networks
         finally:
             owner.send_signal(signal.SIGKILL)
             owner.wait(10)
             owner.stdout.close()
+        seen = Seen(processes, networks, time.time())
         deadline = time.monotonic() + GONE_WITHIN_S
-        while (remains := _remains(folder, tag, nets, pids)) and time.monotonic() < deadline:
+        while (remains := _remains(folder, tag, seen)) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert not remains
 
@@ -133,6 +138,6 @@ def test_nothing_is_left_when_the_owner_is_killed_while_it_opens_its_first_zone(
             owner.kill()
             owner.wait(10)
         deadline = time.monotonic() + GONE_WITHIN_S
-        while (remains := _remains(folder, tag, set(), set())) and time.monotonic() < deadline:
+        while (remains := _remains(folder, tag)) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert not remains

@@ -84,8 +84,11 @@ async def test_what_a_finished_command_left_running_is_dead(zone: Zone) -> None:
 
 
 async def test_cancelling_a_run_ends_it(zone: Zone) -> None:
+    async def runs() -> bool:
+        return (await zone.usage()).processes > 0
+
     task = asyncio.create_task(zone.run(shell("sleep 1000"), timeout_s=100))
-    await asyncio.sleep(0.3)
+    await until(runs)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -165,8 +168,13 @@ async def test_terminate_kills_what_does_not_listen(zone: Zone) -> None:
 
 
 async def test_a_signal_goes_to_the_command_alone(zone: Zone) -> None:
-    box = await zone.spawn(shell("trap 'exit 4' USR1; (trap 'exit 5' USR1; sleep 3) & wait $!"))
-    await asyncio.sleep(0.3)
+    listening = "(trap 'exit 5' USR1; echo ready; sleep 3)"
+    box = await zone.spawn(shell(f"trap 'exit 4' USR1; {listening} & wait $!"))
+
+    async def ready() -> bool:
+        return "ready" in await box.output_tail()
+
+    await until(ready)
     await box.signal(signal.SIGUSR1)
     assert await box.wait(20) == 4
 

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed
@@ -30,22 +31,10 @@ TRACE = (
 
 def below_us() -> dict[int, str]:
     """Command lines of this process's descendants."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(folder.name)] = int(fields[1])
-    found = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
     lines = {}
-    for pid in found - {os.getpid()}:
-        try:
-            lines[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            lines[process.pid] = " ".join(process.cmdline())
     return lines
 
 

@@ -12,9 +12,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stack.conftest import Prepare
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
@@ -39,37 +42,37 @@ asyncio.run(main())
 """
 
 
-def descendants(root: int) -> set[tuple[int, str]]:
-    """Processes below one, each with its start time: a pid alone may be used again."""
-    parent_of: dict[int, tuple[int, str]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                parent_of[int(folder.name)] = (int(fields[1]), fields[19])
-    found: set[int] = {root}
-    while more := {pid for pid, (parent, _) in parent_of.items() if parent in found} - found:
-        found |= more
-    return {(pid, parent_of[pid][1]) for pid in found if pid in parent_of}
+def family_of(pid: int) -> list[psutil.Process]:
+    """A process and everything below it."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    return []
 
 
-def alive(processes: set[tuple[int, str]]) -> set[int]:
-    left = set()
-    for pid, started in processes:
-        with contextlib.suppress(OSError):
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            if fields[19] == started and fields[0] != "Z":
-                left.add(pid)
+def command(process: psutil.Process) -> list[str]:
+    with contextlib.suppress(psutil.Error):
+        return process.cmdline()
+    return []
+
+
+async def until_below(pid: int, *words: str) -> list[psutil.Process]:
+    """A process's family once somebody in it runs a command that ends in these words."""
+    async with asyncio.timeout(90):
+        while True:
+            family = family_of(pid)
+            if any(tuple(command(one)[-len(words) :]) == words for one in family):
+                return family
+            await asyncio.sleep(0.05)
+
+
+def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    left = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                left.append(process)
     return left
-
-
-def described(processes: set[tuple[int, str]]) -> list[str]:
-    found = []
-    for pid in alive(processes):
-        with contextlib.suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            found.append(f"{pid}: {words[:8]!r}")
-    return found
 
 
 def left_in(work: Path, snapshot: Path | None) -> list[Path]:
@@ -100,43 +103,40 @@ async def test_sigkill_of_the_grader_leaves_nothing(
     if moment == "while the stack stands":
         snapshot = Path(await said(child.stdout))
         assert await said(child.stdout) == "standing"
+        family = await until_below(child.pid, "python", "server.py")
     else:
-        await asyncio.sleep(2)
-    family = descendants(child.pid)
-    assert len(family) > 3
+        family = await until_below(child.pid, "sleep", "300")
     child.send_signal(signal.SIGKILL)
     await child.wait()
     for _ in range(100):
         await asyncio.sleep(0.1)
         if not alive(family) and not left_in(tmp_path, snapshot):
             return
-    pytest.fail(f"processes {described(family)}, files {left_in(tmp_path, snapshot)}")
+    processes = [(one.pid, command(one)[:8]) for one in alive(family)]
+    pytest.fail(f"processes {processes}, files {left_in(tmp_path, snapshot)}")
 
 
 async def test_cancelled_entering_leaves_nothing(prepare: Prepare) -> None:
     app = await prepare("broken/never_answers")
-    before = descendants(os.getpid())
+    before = family_of(os.getpid())
 
     async def enter() -> None:
         async with app.stack():
             pytest.fail("this app never answers")
 
     task = asyncio.create_task(enter())
-    await asyncio.sleep(1.5)
-    family = descendants(os.getpid()) - before
-    assert family
+    family = await until_below(os.getpid(), "python", "server.py")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not alive(family)
+    assert not alive(set(family) - set(before))
 
 
 async def test_cancelled_set_up_leaves_nothing(prepare: Prepare) -> None:
-    before = descendants(os.getpid())
+    before = family_of(os.getpid())
     task = asyncio.create_task(prepare("broken/setup_hangs"))
-    await asyncio.sleep(3)
-    family = descendants(os.getpid()) - before
+    family = await until_below(os.getpid(), "sleep", "600")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not alive(family)
+    assert not alive(set(family) - set(before))
