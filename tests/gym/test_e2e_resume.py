@@ -64,6 +64,8 @@ async def collect(
     log = (folder / "eval.log").open("ab")
     try:
         return await asyncio.create_subprocess_exec(
+            # In the background a shell lets it ignore what it is stopped with below.
+            *("env", "--default-signal=INT"),
             *("gym", "eval", "run", "--no-serve", "--agent", "vibench_opencode_agent"),
             *("--input", str(folder / "rows.jsonl"), "--output", "results/rollouts.jsonl"),
             *("--concurrency", "1", "+route_failures_to_sidecar=true", *arguments),
@@ -99,6 +101,7 @@ async def test_a_killed_agent_costs_an_attempt_and_no_row(tmp_path: Path) -> Non
         with ExitStack() as first:
             first.enter_context(gym_servers(start, tmp_path, env, tmp_path / "start1.log", port))
             running_eval = await collect(tmp_path, env, head)
+            first.callback(stop, running_eval)
             async with asyncio.timeout(RUN_TIMEOUT_S):
                 while not read(results / "rollouts.jsonl"):
                     assert running_eval.returncode is None, (tmp_path / "eval.log").read_text()

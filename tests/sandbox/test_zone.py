@@ -21,7 +21,7 @@ from vibench_gym.sandbox.zone import Bind, BoxSpec, StateLimitReached, UidLease,
 from vibench_gym.testing.boxes import python, shell
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
 pytestmark = pytest.mark.sandbox
 MIB = 1024 * 1024
@@ -378,7 +378,20 @@ async def test_a_missing_snapshot_is_named(uids: UidLease, tmp_path: Path) -> No
     assert zone._client._process is None
 
 
-async def test_signals_are_as_a_program_expects_them(zone: Zone) -> None:
+@pytest.fixture
+def background() -> Iterator[None]:
+    """What `nohup` and a shell's `&` do to a program."""
+    before = {
+        number: signal.signal(number, signal.SIG_IGN)
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+    }
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+async def test_signals_are_as_a_program_expects_them(background: None, zone: Zone) -> None:
+    del background
     result = await zone.run(
         shell("grep -E 'Sig(Ign|Blk)' /proc/self/status; yes | head -1"), timeout_s=20
     )

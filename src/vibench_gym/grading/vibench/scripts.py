@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
 TERM_GRACE_S: Final = 15.0
 _DRAIN_S: Final = 5.0
-# A server that was started in the background ignores SIGINT, and so would all that it starts.
+# A server in the background, or under nohup, ignores signals, and so would all that it starts.
 _LAUNCH: Final = (
     "import os, signal, sys; "
-    "[signal.signal(n, signal.SIG_DFL) for n in (signal.SIGINT, signal.SIGTERM)]; "
+    "kept = {signal.SIGKILL, signal.SIGSTOP}; "
+    "[signal.signal(n, signal.SIG_DFL) for n in signal.valid_signals() - kept]; "
     "signal.pthread_sigmask(signal.SIG_SETMASK, ()); "
     "os.execv(sys.argv[1], sys.argv[1:])"
 )

@@ -123,8 +123,10 @@ class BoxProcess:
                 os.setresuid(uid, uid, uid)
             _refuse_root()
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
-                signal.signal(number, signal.SIG_DFL)  # Python ignores two of them
+            # Python ignores two of them, and a grader that runs under nohup or in the background
+            # up to three more; what is ignored stays so in every program that is started.
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+                signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             _arrange(standard, private)
             set_limit(resource.RLIMIT_NOFILE, self.limits["open_files"])
