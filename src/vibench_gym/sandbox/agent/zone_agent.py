@@ -35,6 +35,7 @@ def _hold(pid: int) -> int:
 
 def main() -> None:
     """Become a zone: `main` is called with the control socket's descriptor as last argument."""
+    os.umask(0o022)  # whatever the operator's is: other uids read what is made here
     control = socket.socket(fileno=int(sys.argv[-1]))
     control.settimeout(SEND_TIMEOUT_S)
     decoder = Decoder()
