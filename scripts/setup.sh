@@ -5,6 +5,7 @@
 # Makes .venv with everything the product and its tests need. Safe to run again: what is there stays.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+umask 022  # started as root, boxes have users of their own, who have to read what is installed
 
 say() { printf '\033[2m[setup]\033[0m %s\n' "$*"; }
 fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.config import ProcessLimits
-from vibench_gym.core.errors import SandboxUnavailable
+from vibench_gym.core.errors import PrerequisiteMissing, SandboxUnavailable
 from vibench_gym.sandbox.janitor import remove_tree
 from vibench_gym.sandbox.zone import Bind, BoxSpec, StateLimitReached, UidLease, Zone
 from vibench_gym.testing.boxes import python, shell
@@ -388,6 +388,33 @@ def background() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def closed_umask() -> Iterator[None]:
+    """What hardened hosts set."""
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+async def test_boxes_do_not_depend_on_the_operators_umask(closed_umask: None, zone: Zone) -> None:
+    del closed_umask
+    look = "umask; touch /tmp/new && stat -c %a / /etc/passwd /tmp/new"
+    assert (await zone.run(shell(look), timeout_s=20)).stdout == "0022\n755\n644\n644\n"
+
+
+async def test_programs_that_only_their_installer_can_read(zone: Zone, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir(mode=0o700)
+    (tools / "tool").write_text("#!/bin/sh\necho used")
+    (tools / "tool").chmod(0o755)
+    spec = replace(shell("/opt/tools/tool"), binds=(Bind("/opt/tools", source=tools),))
+    if zone.uids.dedicated:
+        with pytest.raises(PrerequisiteMissing, match=r"mode 0700.*chmod -R go\+rX"):
+            await zone.run(spec, timeout_s=20)
+        tools.chmod(0o755)
+    assert (await zone.run(spec, timeout_s=20)).stdout == "used\n"
 
 
 async def test_signals_are_as_a_program_expects_them(background: None, zone: Zone) -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
+import stat
 from dataclasses import dataclass, field
 from signal import SIGTERM
 from typing import TYPE_CHECKING, Any, Literal
 
 from vibench_gym.core.config import ProcessLimits
-from vibench_gym.core.errors import SandboxUnavailable, VibenchGymError
+from vibench_gym.core.errors import PrerequisiteMissing, SandboxUnavailable, VibenchGymError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,18 +39,21 @@ class Bind:
     """`app`, `venv`, `home`, `database` (in the snapshot), `seeding`, `tmp` (this zone's own)."""
     writable: bool = False
 
-    def message(self) -> dict[str, Any]:
-        """The bind as the zone agent wants it.
+    def message(self, uid: int | None = None) -> dict[str, Any]:
+        """The bind as the zone agent wants it, for a box whose user is not us but `uid`.
 
         Raises:
             ValueError: it has no source, or two.
+            PrerequisiteMissing: the box's user could not read the source.
         """
         if (self.source is None) == (self.state is None):
             raise ValueError(f"bind of {self.target!r} needs either source or state")
-        path = None if self.source is None else str(self.source.resolve())
+        path = None if self.source is None else self.source.resolve()
+        if path is not None and uid is not None:
+            _check_open_to(uid, path)
         return {
             "target": self.target,
-            "path": path,
+            "path": None if path is None else str(path),
             "state": self.state,
             "writable": self.writable,
         }
@@ -73,17 +78,18 @@ class BoxSpec:
     log_path: Path | None = None
     """Where standard output and error go, bounded by `limits.output_bytes`; appended to."""
 
-    def message(self) -> dict[str, Any]:
-        """The spec as the zone agent wants it.
+    def message(self, uid: int | None = None) -> dict[str, Any]:
+        """The spec as the zone agent wants it; `uid` is the user's, where it is not ours.
 
         Raises:
             ValueError: a bind is not one.
+            PrerequisiteMissing: the user could not read what is bound.
         """
         return {
             "argv": list(self.argv),
             "user": self.user,
             "env": dict(self.env),
-            "binds": [bind.message() for bind in self.binds],
+            "binds": [bind.message(uid) for bind in self.binds],
             "cwd": self.cwd,
             "limits": self.limits.model_dump(),
             "network": self.network,
@@ -91,6 +97,25 @@ class BoxSpec:
             "first_process": self.first_process,
             "logs": True,
         }
+
+
+def _check_open_to(uid: int, path: Path) -> None:
+    """Programs that were installed with a umask of 077 are only the installer's.
+
+    Raises:
+        PrerequisiteMissing: so it is; an app would be told that they do not exist.
+    """
+    try:
+        info = path.stat()
+    except OSError:
+        return  # the zone agent says what is wrong
+    needed = 0o005 if stat.S_ISDIR(info.st_mode) else 0o004
+    if info.st_uid != uid and info.st_mode & needed != needed:
+        mode = stat.S_IMODE(info.st_mode)
+        raise PrerequisiteMissing(
+            f"{str(path)!r} (mode {mode:04o}) is closed to the users that boxes have here",
+            f"chmod -R go+rX {shlex.quote(str(path))}, and install with umask 022",
+        )
 
 
 class Box:

@@ -143,11 +143,15 @@ class Zone(ZoneFiles):
             return None
         return {user: getattr(self._uids, user) for user in ("app", "database", "browser")}
 
+    def _message(self, spec: BoxSpec) -> dict[str, object]:
+        return spec.message(getattr(self._uids, spec.user) if self._uids.dedicated else None)
+
     async def spawn(self, spec: BoxSpec) -> Box:
         """Start a box. It is given nothing to read; its output goes to `spec.log_path`.
 
         Raises:
             SandboxUnavailable: it could not be started.
+            PrerequisiteMissing: its user could not read something that is bound.
             OSError: the log cannot be opened.
         """
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -160,7 +164,7 @@ class Zone(ZoneFiles):
         name = f"box-{next(self._numbers)}"
         box = Box(name, self._client, logs[0])
         try:
-            await self._client.request("spawn", [stdin, *logs], box=name, spec=spec.message())
+            await self._client.request("spawn", [stdin, *logs], box=name, spec=self._message(spec))
         except asyncio.CancelledError:
             await _finish(box.kill())
             raise
@@ -262,7 +266,7 @@ class Zone(ZoneFiles):
         token = secrets.token_hex(16)
         work = self._work_path()
         path = work / f"launch-{token[:8]}"
-        await self._client.request("launcher", token=token, spec=spec.message())
+        await self._client.request("launcher", token=token, spec=self._message(spec))
         command = shlex.join(janitor.python_command("agent.launcher", str(work), token))
         await asyncio.to_thread(_write_program, path, f'#!/bin/sh\nexec {command} "$@"\n')
         return path
