@@ -41,7 +41,10 @@ def roots(servers: GymServers) -> list[int]:
 
 
 @pytest.mark.timeout(600)
-async def test_every_bad_end_has_a_row_that_says_so(tmp_path: Path) -> None:
+async def test_every_bad_end_has_a_row_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # it is not asked for this host
     agent = {"sandbox_timeout": 90, "model_patience_s": 5}
     async with (
         policy_endpoint(tmp_path / "policy.log") as url,

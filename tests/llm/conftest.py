@@ -24,3 +24,9 @@ async def fault_server() -> AsyncGenerator[Callable[..., FaultServer]]:
             return server
 
         yield answering
+
+
+@pytest.fixture(autouse=True)
+def proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator's proxy, which is not asked for servers on this host."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")

@@ -86,7 +86,12 @@ async def test_records_responses_even_when_the_client_streams(
     path = tmp_path / "m.json"
     async with (
         ReplayServer(record=Recording(path, upstream.url, None)) as server,
-        openai.AsyncOpenAI(base_url=server.base_url, api_key="x", max_retries=0) as client,
+        openai.AsyncOpenAI(
+            base_url=server.base_url,
+            api_key="x",
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(trust_env=False),
+        ) as client,
         client.responses.stream(model="m", input="hello") as stream,
     ):
         final = await stream.get_final_response()

@@ -78,7 +78,10 @@ async def model() -> AsyncIterator[Model]:
 
 
 @pytest.fixture
-async def relay(model: Model) -> AsyncIterator[tuple[AppModelRelay, int]]:
+async def relay(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[AppModelRelay, int]]:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # it is not asked for this host
     config = AppModelConfig(
         api_key_env="APP_KEY", base_url=f"http://127.0.0.1:{model.port}/v1", max_requests=3
     )

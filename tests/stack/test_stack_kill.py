@@ -70,7 +70,7 @@ def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     left = []
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
-            if process.status() != psutil.STATUS_ZOMBIE:
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
                 left.append(process)
     return left
 

@@ -109,7 +109,10 @@ async def policy_endpoint(log_path: Path, *, default: str = "good") -> AsyncIter
         )
     try:
         try:
-            async with asyncio.timeout(START_TIMEOUT_S), httpx.AsyncClient(timeout=5.0) as client:
+            async with (
+                asyncio.timeout(START_TIMEOUT_S),
+                httpx.AsyncClient(timeout=5.0, trust_env=False) as client,
+            ):
                 while process.returncode is None:
                     with contextlib.suppress(httpx.TransportError):
                         await client.get(f"http://127.0.0.1:{port}/v1/models")

@@ -24,6 +24,7 @@ import nemo_gym
 from omegaconf import OmegaConf
 
 from vibench_gym.core.errors import PrerequisiteMissing
+from vibench_gym.core.loopback import without_proxy
 from vibench_gym.gym.places import AGENT, MODEL_SERVER, RESOURCES_SERVER, gym_root
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class GymServers:
         Raises:
             httpx.HTTPError: the agent did not answer, or not with success.
         """
-        async with httpx.AsyncClient(timeout=timeout_s) as client:
+        async with httpx.AsyncClient(timeout=timeout_s, trust_env=False) as client:
             answer = await client.post(f"{self.url()}/run", json=dict(row))
         answer.raise_for_status()
         given: dict[str, Any] = answer.json()
@@ -114,7 +115,7 @@ class GymServers:
                 *(sys.executable, "-I", "-c", _TIED, str(os.getpid()), sys.executable, "app.py"),
                 cwd=self._server_dir(name),
                 env={
-                    **os.environ,
+                    **without_proxy(os.environ),
                     "NEMO_GYM_CONFIG_DICT": self._text,
                     "NEMO_GYM_CONFIG_PATH": name,
                 },
@@ -132,7 +133,7 @@ class GymServers:
         Raises:
             PrerequisiteMissing: it ended instead; with what it said.
         """
-        async with httpx.AsyncClient(timeout=5.0) as client:
+        async with httpx.AsyncClient(timeout=5.0, trust_env=False) as client:
             while True:
                 if self.processes[name].returncode is not None:
                     path = self.folder / f"{name}.log"

@@ -11,7 +11,6 @@ the text.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import os
 import time
@@ -24,6 +23,7 @@ import httpx
 import openai
 
 from vibench_gym.core.errors import CassetteMiss, ConfigError, GraderModelFailed
+from vibench_gym.core.loopback import is_loopback
 from vibench_gym.llm.base import ConversationRefused
 from vibench_gym.llm.wire import (
     BadAnswer,
@@ -92,7 +92,8 @@ class OpenAIChatModel:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        loopback = _is_loopback(config.base_url)
+        _check_url(config.base_url)
+        loopback = is_loopback(config.base_url)
         self._config = config
         self._key = _key(config, loopback=loopback)
         self._sleep = sleep
@@ -240,18 +241,12 @@ class OpenAIChatModel:
         return text.replace(self._key, "***")
 
 
-def _is_loopback(base_url: str) -> bool:
+def _check_url(base_url: str) -> None:
     parts = urlsplit(base_url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ConfigError(f"{base_url!r} is not an http(s) URL of a model endpoint")
     if parts.username is not None or parts.password is not None:
         raise ConfigError("the model's base URL must not hold credentials; use the key's variable")
-    if parts.hostname == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(parts.hostname).is_loopback
-    except ValueError:
-        return False
 
 
 def _key(config: ModelConfig, *, loopback: bool) -> str:

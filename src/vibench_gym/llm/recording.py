@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import httpx
 
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.loopback import is_loopback
 from vibench_gym.llm import replay_responses
 from vibench_gym.llm.cassette import Cassette, Request
 from vibench_gym.llm.wire import BadAnswer, read_completion
@@ -79,7 +80,11 @@ class Recorder:
         self._key = key
         self._saving = asyncio.Lock()
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = httpx.AsyncClient(headers=headers, timeout=recording.timeout_s)
+        self._client = httpx.AsyncClient(
+            headers=headers,
+            timeout=recording.timeout_s,
+            trust_env=not is_loopback(recording.base_url),
+        )
 
     async def __aenter__(self) -> Self:
         return self

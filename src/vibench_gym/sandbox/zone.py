@@ -180,6 +180,7 @@ class Zone(ZoneFiles):
 
         Raises:
             SandboxUnavailable: the box could not be built, or the zone broke.
+            PrerequisiteMissing: as `spawn`.
         """
         started = time.monotonic()
         out = os.memfd_create("stdout", os.MFD_CLOEXEC)
@@ -262,6 +263,7 @@ class Zone(ZoneFiles):
 
         Raises:
             SandboxUnavailable: the zone broke.
+            PrerequisiteMissing: as `spawn`.
         """
         token = secrets.token_hex(16)
         work = self._work_path()

@@ -20,6 +20,7 @@ import httpx
 
 from vibench_gym.core.config import MIB
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.loopback import is_loopback
 from vibench_gym.core.redact import MIN_SECRET, redact
 from vibench_gym.stack.http_wire import HttpProtocolError, Request, read_request, send_response
 from vibench_gym.stack.serving import serving
@@ -108,7 +109,9 @@ class AppModelRelay:
         async with (
             # The proxy settings of this process are the operator's own; redirects could lead on.
             httpx.AsyncClient(
-                timeout=self.config.timeout_s, follow_redirects=False
+                timeout=self.config.timeout_s,
+                follow_redirects=False,
+                trust_env=not is_loopback(self.config.base_url),
             ) as self._client,
             serving(self._connection, listener),
         ):

@@ -108,7 +108,7 @@ class ShellCommand:
         until = time.monotonic() + READY_TIMEOUT_S
         while self.process.poll() is None and time.monotonic() < until:
             with contextlib.suppress(httpx.HTTPError):
-                if httpx.get(url, timeout=5).status_code == httpx.codes.OK:
+                if httpx.get(url, timeout=5, trust_env=False).status_code == httpx.codes.OK:
                     return
             time.sleep(0.5)
         raise RuntimeError(f"{self.text} is not ready:\n{self.log.read_text()[-4000:]}")
