@@ -16,6 +16,8 @@ import pytest
 
 from vibench_gym.core.config import ProcessLimits
 from vibench_gym.core.errors import PrerequisiteMissing, SandboxUnavailable
+from vibench_gym.sandbox import janitor
+from vibench_gym.sandbox.agent import cgroup
 from vibench_gym.sandbox.janitor import remove_tree
 from vibench_gym.sandbox.zone import Bind, BoxSpec, StateLimitReached, UidLease, Zone
 from vibench_gym.testing.boxes import python, shell
@@ -369,6 +371,21 @@ async def test_close_twice_and_cancelled(uids: UidLease) -> None:
     assert not work.path.exists()
     assert box.returncode is not None
     await zone.close()
+
+
+async def test_a_group_that_the_kernel_still_holds_is_left_to_the_janitor(
+    uids: UidLease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[Path | str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(cgroup, "remove_zone", lambda _folders: False)
+        patch.setattr(janitor, "forget", forgotten.append)
+        async with Zone(snapshot=None, state_bytes=64 * MIB, uids=uids, name="held") as zone:
+            groups = list(zone._groups)
+    for group in groups:
+        assert group not in forgotten
+        assert cgroup.remove_zone([str(group)])
+        janitor.forget(group)
 
 
 async def test_a_missing_snapshot_is_named(uids: UidLease, tmp_path: Path) -> None:

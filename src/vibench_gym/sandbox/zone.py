@@ -284,8 +284,9 @@ class Zone(ZoneFiles):
             self._listener = None
         groups, self._groups = self._groups, []
         if groups:
-            await asyncio.to_thread(cgroup.remove_zone, [str(group) for group in groups])
-            for group in groups:
+            gone = await asyncio.to_thread(cgroup.remove_zone, [str(group) for group in groups])
+            # What the kernel still holds stays on the janitor's list.
+            for group in groups if gone else ():
                 janitor.forget(group)
         work, self._work = self._work, None
         if work is not None:
