@@ -149,10 +149,10 @@ async def test_running(twins: TwinBench, honest: RolloutRecord, case: Case, seen
 
 
 def unreliable(*, kills: bool) -> dict[str, str]:
-    """The counter, broken for a minute after set-up; one twin then kills its database."""
+    """The counter, broken for ten minutes after set-up; one twin then kills its database."""
     code = (
         "import time\n"
-        "BAD = time.time() - int(Path('/app/born').read_text()) < 60\n"
+        "BAD = time.time() - int(Path('/app/born').read_text()) < 600\n"
         "honest = stored\n"
         "def stored():\n    if not BAD:\n        return honest()\n"
         f"    {KILL_DATABASE if kills else 'pass'}\n    time.sleep(4)\n    return 'nothing'"

@@ -86,11 +86,8 @@ async def test_what_a_finished_command_left_running_is_dead(zone: Zone) -> None:
 
 
 async def test_cancelling_a_run_ends_it(zone: Zone) -> None:
-    async def runs() -> bool:
-        return (await zone.usage()).processes > 0
-
-    task = asyncio.create_task(zone.run(shell("sleep 1000"), timeout_s=100))
-    await until(runs)
+    task = asyncio.create_task(zone.run(server("127.0.0.1"), timeout_s=100))
+    await until_listening(zone, 8000)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -382,6 +379,8 @@ async def test_a_group_that_the_kernel_still_holds_is_left_to_the_janitor(
         patch.setattr(janitor, "forget", forgotten.append)
         async with Zone(snapshot=None, state_bytes=64 * MIB, uids=uids, name="held") as zone:
             groups = list(zone._groups)
+    if not groups:
+        pytest.skip("no control groups can be made here")
     for group in groups:
         assert group not in forgotten
         assert cgroup.remove_zone([str(group)])

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_NAMES = ("localhost", "127.0.0.1", "::1")
+NAMES = ("localhost", "127.0.0.1", "::1")
+"""What `no_proxy` has to name."""
 
 
 def is_loopback(url: str) -> bool:
@@ -31,5 +32,5 @@ def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment for a program that talks to servers on this host, and to others."""
     given = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     names = [name for name in (part.strip() for part in given.split(",")) if name]
-    value = ",".join(dict.fromkeys((*names, *_NAMES)))
+    value = ",".join(dict.fromkeys((*names, *NAMES)))
     return {**environment, "no_proxy": value, "NO_PROXY": value}

@@ -107,7 +107,7 @@ class AppModelRelay:
     async def serving(self, listener: socket.socket) -> AsyncIterator[None]:
         """Answer on a listening socket until left."""
         async with (
-            # The proxy settings of this process are the operator's own; redirects could lead on.
+            # The operator's proxy is asked, but not for this host; redirects could lead on.
             httpx.AsyncClient(
                 timeout=self.config.timeout_s,
                 follow_redirects=False,

@@ -24,6 +24,7 @@ from urllib.parse import unquote, urlsplit
 
 from vibench_gym.core.config import GIB
 from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
+from vibench_gym.core.loopback import NAMES
 from vibench_gym.stack import index_pages, tunnel
 from vibench_gym.stack.http_wire import HttpProtocolError, Request, read_request, send_response
 from vibench_gym.stack.outage import outage
@@ -100,7 +101,7 @@ class Mirror:
     def env(self) -> dict[str, str]:
         """What points package clients, and everything else that honours a proxy, here."""
         proxy = self._base.rstrip("/")
-        local = "localhost,127.0.0.1,::1,postgres"
+        local = ",".join((*NAMES, "postgres"))
         index = f"{self._base}simple/"
         return {
             "PIP_INDEX_URL": index,
