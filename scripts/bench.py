@@ -22,12 +22,12 @@ from rich.table import Table
 
 from vibench_gym.core.config import MIB, GraderConfig, StackConfig
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.core.task import Task, bundled_tasks_dir, load_task
-from vibench_gym.grading.browsers import PlaywrightLauncher
+from vibench_gym.core.tasks.task import Task, bundled_tasks_dir, load_task
+from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models import ReplayModels
+from vibench_gym.grading.model_sources import ReplayModels
 from vibench_gym.stack.cache import cache_root
-from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 TASK = "pantry"
 FRESH_STACKS = 15

@@ -68,7 +68,7 @@ if ! .venv/bin/vibench-gym doctor --only Chromium --quiet; then
     fail "Chromium is missing: install the system package 'chromium' (with 'fonts-noto-color-emoji') and run make setup again"
 fi
 .venv/bin/vibench-gym warm
-opencode=$(.venv/bin/python -m vibench_gym.gym.install_opencode)
+opencode=$(.venv/bin/python -m vibench_gym.gym.agent.harnesses.opencode.install)
 # NeMo Gym reads env.yaml where it is started: its servers then run in .venv. Yours is left alone.
 gym_config=$(.venv/bin/vibench-gym gym-config)
 if ! [ -e env.yaml ] || head -n 1 env.yaml | grep -q 'Made by vibench-gym'; then cp "$gym_config" env.yaml; fi

@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if hasattr(config, "workerinput"):
         return  # a worker of xdist has its controller's folder
-    from vibench_gym.sandbox.janitor import WorkFolder  # noqa: PLC0415 (coverage is on by now)
+    from vibench_gym.sandbox.cleanup.janitor import WorkFolder  # noqa: PLC0415 (coverage is on by now)
 
     before = tempfile.gettempdir()
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", before)
@@ -100,9 +100,15 @@ def _missing(marker: str) -> str | None:
         failed = [check for check in prerequisites.sandbox_checks() if not check.ok]
         return f"{failed[0].detail}; {failed[0].fix}" if failed else None
     if marker == "postgres":
-        from vibench_gym.stack.toolchain import find_pg_bin_dir  # noqa: PLC0415
+        from vibench_gym.core.errors import PrerequisiteMissing  # noqa: PLC0415
+        from vibench_gym.stack.cache import cache_root  # noqa: PLC0415
+        from vibench_gym.stack.toolchain.postgres import find_postgres  # noqa: PLC0415
 
-        return None if find_pg_bin_dir() else "no PostgreSQL binaries start here; run make setup"
+        try:
+            find_postgres(None, cache_root())
+        except PrerequisiteMissing as missing:
+            return str(missing)
+        return None
     if marker == "browser":
         found = any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
         return None if found else "no Chromium; run make setup"

@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from vibench_gym.browser.arguments import BY_NAME, TOOL_SPECS, BadArguments, parse_arguments
-from vibench_gym.browser.tools import ON_BROWSER, ON_PAGE
+from vibench_gym.browser.tools.arguments import BY_NAME, TOOL_SPECS, BadArguments, parse_arguments
+from vibench_gym.browser.tools.dispatch import ON_BROWSER, ON_PAGE
 
 
 def test_every_tool_has_a_schema_a_description_and_a_function() -> None:

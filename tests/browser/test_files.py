@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.sandbox.bwrap_program import find_bwrap
+from vibench_gym.sandbox.zone.bwrap_program import find_bwrap
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from vibench_gym.browser import pages
+from vibench_gym.browser.page import pages
 from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import BrowserConfig
 from vibench_gym.core.errors import BrowserFailed, PrerequisiteMissing

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from vibench_gym.browser.snapshot import (
+from vibench_gym.browser.page.snapshot import (
     LINE_CHARS,
     escape_unsafe,
     make_snapshot,

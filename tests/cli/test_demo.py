@@ -16,7 +16,7 @@ import pytest
 
 from vibench_gym.cli.demo import demo_apps
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.core.task import bundled_tasks_dir, load_task
+from vibench_gym.core.tasks.task import bundled_tasks_dir, load_task
 
 REPO = Path(__file__).resolve().parents[2]
 

@@ -17,10 +17,10 @@ from vibench_gym.cli.console import Progress
 from vibench_gym.cli.stand_up import apps_to_stand_up
 from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.grading.standing import Standing
+from vibench_gym.core.tasks.task import bundled_tasks_dir
+from vibench_gym.grading.stand_up import Standing
+from vibench_gym.sandbox.cleanup.locks import try_claim
 from vibench_gym.sandbox.leftovers import _FOLDER
-from vibench_gym.sandbox.locks import try_claim
 
 REPO = Path(__file__).resolve().parents[2]
 APPS = REPO / "tests" / "apps"

@@ -13,17 +13,16 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from support.grading import make_plan
+from support.strategies import verdict
 from vibench_gym.core.artifact import ArtifactStore, tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, ConfigError, Problem, TaskInvalid
-from vibench_gym.core.fatality import is_non_fatal
-from vibench_gym.core.mutant import apply_mutant, load_mutants
-from vibench_gym.core.plan import MAX_PLAN_BYTES, decode_plan, parse_plan, render_plan
-from vibench_gym.core.plan_scan import scan_tags
 from vibench_gym.core.records import Event, PlanRecord, RolloutRecord
 from vibench_gym.core.redact import REDACTED, redact
-from vibench_gym.core.rescore import rescore
 from vibench_gym.core.rundir import MAX_EVENT_BYTES, PlanDir, RolloutDir, RunDir, write_atomic
-from vibench_gym.core.scorecard import (
+from vibench_gym.core.scoring.fatality import is_non_fatal
+from vibench_gym.core.scoring.rescore import rescore
+from vibench_gym.core.scoring.scorecard import (
     canonical_json,
     check_verdicts,
     reward,
@@ -31,16 +30,17 @@ from vibench_gym.core.scorecard import (
     score_rollout,
 )
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
-from vibench_gym.core.task import artifacts_of, load_benchmark, load_task
+from vibench_gym.core.tasks.mutant import apply_mutant, load_mutants
+from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, decode_plan, parse_plan, render_plan
+from vibench_gym.core.tasks.plan_tags import scan_tags
+from vibench_gym.core.tasks.task import artifacts_of, load_benchmark, load_task
 from vibench_gym.core.verdict import Evidence
-from vibench_gym.testing.grading import make_plan
-from vibench_gym.testing.shapes import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from vibench_gym.core.plan import TestPlan
+    from vibench_gym.core.tasks.plan import TestPlan
 
 TREE = "6e7ab5b75f34adae68e4339e59193e0a751a99f4bba7ad55d0156edb508a60de"
 SECRET = 'sk-"Se cret"/\\9?'
@@ -517,8 +517,8 @@ class TestPlans:
 
 
 def test_no_tasks_are_bundled_beside_a_strange_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    from vibench_gym.core import task  # noqa: PLC0415 (its own file is what is moved)
+    from vibench_gym.core.tasks import task  # noqa: PLC0415 (its own file is what is moved)
 
-    monkeypatch.setattr(task, "__file__", "/nonexistent/a/b/task.py")
+    monkeypatch.setattr(task, "__file__", "/nonexistent/a/b/c/task.py")
     with pytest.raises(ConfigError, match="/nonexistent/a"):
         task.bundled_tasks_dir()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vibench_gym.core.fatality import is_non_fatal, says_non_fatal
-from vibench_gym.core.plan import scan_plan
+from vibench_gym.core.scoring.fatality import is_non_fatal, says_non_fatal
+from vibench_gym.core.tasks.plan import scan_plan
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from vibench_gym.core.fatality import is_non_fatal, says_non_fatal
-from vibench_gym.core.plan import scan_plan
+from vibench_gym.core.scoring.fatality import is_non_fatal, says_non_fatal
+from vibench_gym.core.tasks.plan import scan_plan
 
 TOTAL = "The total is right"
 COLOUR = "the colour is green"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import TaskInvalid
-from vibench_gym.core.mutant import apply_mutant, load_mutants
-from vibench_gym.core.task import artifacts_of, list_bundled, load_task
+from vibench_gym.core.tasks.mutant import apply_mutant, load_mutants
+from vibench_gym.core.tasks.task import artifacts_of, list_bundled, load_task
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vibench_gym.core.errors import Problem, TaskInvalid
-from vibench_gym.core.plan import (
+from vibench_gym.core.tasks.plan import (
     MAX_PLAN_BYTES,
     Step,
     TestPlan,
@@ -18,7 +18,7 @@ from vibench_gym.core.plan import (
     render_plan,
     scan_plan,
 )
-from vibench_gym.core.plan_scan import KNOWN_TAG, MAX_PROBLEMS
+from vibench_gym.core.tasks.plan_tags import KNOWN_TAG, MAX_PROBLEMS
 
 if TYPE_CHECKING:
     from pathlib import Path

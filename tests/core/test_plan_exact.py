@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from vibench_gym.core.errors import Problem
-from vibench_gym.core.plan import MAX_PLAN_BYTES, scan_plan
-from vibench_gym.core.plan_scan import scan_tags
+from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, scan_plan
+from vibench_gym.core.tasks.plan_tags import scan_tags
 
 STEP = "<step><name>one</name>Do it.<points>4</points></step>"
 PRECONDITION = "<seeding_and_precondition>N/A</seeding_and_precondition>"

@@ -11,8 +11,8 @@ import pytest
 
 from vibench_gym.core.errors import ConfigError, TaskInvalid
 from vibench_gym.core.rundir import MAX_RECORD_BYTES, PlanDir
-from vibench_gym.core.task_files import TaskFiles
-from vibench_gym.core.yaml_file import read_yaml_mapping
+from vibench_gym.core.tasks.files import TaskFiles
+from vibench_gym.core.tasks.yaml_file import read_yaml_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable

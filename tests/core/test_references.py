@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.core.references import reference_trees
-from vibench_gym.core.task import bundled_tasks_dir
+from vibench_gym.core.tasks.references import reference_trees
+from vibench_gym.core.tasks.task import bundled_tasks_dir
 
 if TYPE_CHECKING:
     from pathlib import Path

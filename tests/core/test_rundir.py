@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import ConfigError, ResultsUnwritable
-from vibench_gym.core.plan import parse_plan
 from vibench_gym.core.records import Event, PlanRecord, RolloutRecord
-from vibench_gym.core.rescore import rescore
 from vibench_gym.core.rundir import MAX_EVENT_BYTES, PlanDir, RolloutDir, RunDir, write_atomic
-from vibench_gym.core.scorecard import score_plan, score_rollout
+from vibench_gym.core.scoring.rescore import rescore
+from vibench_gym.core.scoring.scorecard import score_plan, score_rollout
 from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
-from vibench_gym.core.task import load_task
+from vibench_gym.core.tasks.plan import parse_plan
+from vibench_gym.core.tasks.task import load_task
 from vibench_gym.core.verdict import Check, StepVerdict
 
 if TYPE_CHECKING:

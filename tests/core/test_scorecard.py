@@ -12,9 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vibench_gym.core.plan import Step, TestPlan
 from vibench_gym.core.records import PlanRecord
-from vibench_gym.core.scorecard import (
+from vibench_gym.core.scoring.scorecard import (
     NO_EVIDENCE,
     canonical_json,
     check_verdicts,
@@ -24,6 +23,7 @@ from vibench_gym.core.scorecard import (
     score_rollout,
 )
 from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
+from vibench_gym.core.tasks.plan import Step, TestPlan
 from vibench_gym.core.verdict import Check, Evidence, StepVerdict
 
 if TYPE_CHECKING:

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.core import task as task_module
 from vibench_gym.core.errors import ConfigError, TaskInvalid
-from vibench_gym.core.task import (
-    artifacts_of,
-    bundled_tasks_dir,
-    list_bundled,
-    load_benchmark,
-    load_task,
-)
-from vibench_gym.core.task_files import (
+from vibench_gym.core.tasks import task as task_module
+from vibench_gym.core.tasks.files import (
     MAX_FILES,
     TaskFiles,
     folder_name,
     natural_key,
     unique_ids,
 )
-from vibench_gym.core.yaml_file import MAX_YAML_BYTES, read_yaml_mapping
+from vibench_gym.core.tasks.task import (
+    artifacts_of,
+    bundled_tasks_dir,
+    list_bundled,
+    load_benchmark,
+    load_task,
+)
+from vibench_gym.core.tasks.yaml_file import MAX_YAML_BYTES, read_yaml_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,7 +178,7 @@ def test_a_dependency_tree_among_the_assets_is_a_mistake(
     task_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert MAX_FILES == 20_000
-    monkeypatch.setattr("vibench_gym.core.task_files.MAX_FILES", 2)
+    monkeypatch.setattr("vibench_gym.core.tasks.files.MAX_FILES", 2)
     (task_dir / "assets").mkdir()
     for number in range(3):
         (task_dir / f"assets/{number}").write_text("")
@@ -299,6 +299,6 @@ class TestBundled:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "_tasks").mkdir()
-        monkeypatch.setattr(task_module, "__file__", str(tmp_path / "core/task.py"))
+        monkeypatch.setattr(task_module, "__file__", str(tmp_path / "core/tasks/task.py"))
         assert bundled_tasks_dir() == tmp_path / "_tasks"
         assert list_bundled() == ()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import Problem, TaskInvalid
-from vibench_gym.core.plan import MAX_PLAN_BYTES
-from vibench_gym.core.task import load_benchmark, load_task
-from vibench_gym.core.task_files import TaskFiles, natural_key, unique_ids
+from vibench_gym.core.tasks.files import TaskFiles, natural_key, unique_ids
+from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES
+from vibench_gym.core.tasks.task import load_benchmark, load_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_a_folder_outside_is_one_problem(task_dir: Path, tmp_path: Path) -> None
 def test_as_many_files_as_may_be_and_no_more(
     task_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vibench_gym.core.task_files.MAX_FILES", 2)
+    monkeypatch.setattr("vibench_gym.core.tasks.files.MAX_FILES", 2)
     (task_dir / "assets").mkdir()
     for name in ("a", "b"):
         (task_dir / "assets" / name).touch()

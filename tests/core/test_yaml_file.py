@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import Problem, TaskInvalid
-from vibench_gym.core.yaml_file import MAX_YAML_BYTES, read_yaml_mapping
+from vibench_gym.core.tasks.yaml_file import MAX_YAML_BYTES, read_yaml_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path

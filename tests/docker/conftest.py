@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.docker.compose_lab import ComposeLab, ready_image, settings
+from support.docker.images import import_image, left_of
+from support.docker.vibench_lab import VibenchLab
+from support.docker.vibench_stub import IMAGE
 from vibench_gym.stack.cache import locked
-from vibench_gym.stack.compose import ComposeStackBuilder
-from vibench_gym.testing.compose_lab import ComposeLab, ready_image, settings
-from vibench_gym.testing.docker_images import import_image, left_of
-from vibench_gym.testing.vibench_lab import VibenchLab
-from vibench_gym.testing.vibench_stub import IMAGE
+from vibench_gym.stack.compose.builder import ComposeStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from vibench_gym.stack.compose import ComposeHost, ComposePreparedApp
+    from vibench_gym.stack.compose.builder import ComposeHost, ComposePreparedApp
 
 APPS = Path(__file__).parent.parent / "apps"
 

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.docker.compose_lab import settings
 from vibench_gym.core.config import GraderConfig
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.core.task import bundled_tasks_dir, load_task
-from vibench_gym.grading.browsers import PlaywrightLauncher
+from vibench_gym.core.tasks.task import bundled_tasks_dir, load_task
+from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models import ReplayModels
-from vibench_gym.stack.compose import ComposeStackBuilder
-from vibench_gym.testing.compose_lab import settings
+from vibench_gym.grading.model_sources import ReplayModels
+from vibench_gym.stack.compose.builder import ComposeStackBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vibench_gym.stack.compose import ComposeHost
+    from vibench_gym.stack.compose.builder import ComposeHost
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 

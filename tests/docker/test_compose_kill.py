@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from vibench_gym.stack.compose import ComposeHost
+    from vibench_gym.stack.compose.builder import ComposeHost
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 
@@ -24,9 +24,9 @@ APPS = Path(__file__).parent.parent / "apps"
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from vibench_gym.stack.compose import ComposeStackBuilder
-from vibench_gym.stack.compose_project import Project
-from vibench_gym.testing.compose_lab import settings
+from vibench_gym.stack.compose.builder import ComposeStackBuilder
+from vibench_gym.stack.compose.project import Project
+from support.docker.compose_lab import settings
 
 up = Project._up
 async def told(project):

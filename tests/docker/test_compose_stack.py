@@ -12,21 +12,21 @@ import pytest
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
 
+from support.docker.compose_lab import IMAGE, settings
 from vibench_gym.core.config import AppModelConfig, ComposeConfig, StackConfig
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed, SeedingFailed
 from vibench_gym.stack.base import Seed
-from vibench_gym.stack.compose_checks import compose_checks
-from vibench_gym.stack.http_wire import read_request, send_response
-from vibench_gym.stack.serving import serving
-from vibench_gym.testing.compose_lab import IMAGE, settings
+from vibench_gym.stack.compose.checks import compose_checks
+from vibench_gym.stack.registry.http_wire import read_request, send_response
+from vibench_gym.stack.socket_server import serving
 from vibench_gym.testing.stack_contract import StackContract
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from support.docker.compose_lab import ComposeLab
     from vibench_gym.stack.base import PreparedApp
-    from vibench_gym.stack.compose import ComposeHost, ComposePreparedApp
-    from vibench_gym.testing.compose_lab import ComposeLab
+    from vibench_gym.stack.compose.builder import ComposeHost, ComposePreparedApp
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.docker.vibench_lab import SEED, card, judge, until
+from support.grading import make_plan
 from vibench_gym.core.errors import AppSetupFailed
 from vibench_gym.core.status import PlanStatus, StepOutcome
-from vibench_gym.sandbox.janitor import PREFIX
+from vibench_gym.sandbox.cleanup.janitor import PREFIX
 from vibench_gym.testing.fake_stack import FakeStackBuilder
-from vibench_gym.testing.grading import make_plan
-from vibench_gym.testing.vibench_lab import SEED, card, judge, until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from support.docker.vibench_lab import VibenchLab
     from vibench_gym.core.records import RolloutRecord
-    from vibench_gym.testing.vibench_lab import VibenchLab
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 HANGS = "sleep 1000 & sleep 1000\n"
@@ -123,7 +123,7 @@ async def test_a_grading_that_is_cancelled(lab: VibenchLab) -> None:
 KILLED = """
 import asyncio, sys
 from pathlib import Path
-from vibench_gym.testing.vibench_lab import VibenchLab
+from support.docker.vibench_lab import VibenchLab
 
 async def main():
     lab = VibenchLab(Path(sys.argv[1]), sys.argv[2])

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.sandbox.agent import cgroup
+from vibench_gym.core.tasks.task import bundled_tasks_dir
+from vibench_gym.sandbox.zone.daemon import cgroup
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.browser]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.testing.faults import PROPERTY, Ending, How, Point, Row, Tell, summary, table
+from support.faults.endings import PROPERTY, Ending, How, Point, Row, Tell, summary, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

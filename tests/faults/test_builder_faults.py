@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.attacks.hostile_builds import APP, HONEST, HostileBuilds
+from support.faults.endings import Ending
+from support.gym_servers.building import CALL, STEP
 from vibench_gym.core.errors import SandboxUnavailable
 from vibench_gym.gym.wire import HarnessStatus
-from vibench_gym.testing.building import CALL, STEP
-from vibench_gym.testing.faults import Ending
-from vibench_gym.testing.hostile_builds import APP, HONEST, HostileBuilds
 from vibench_gym.testing.policies import Turn
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vibench_gym.gym.builder import Build
-    from vibench_gym.testing.faults import Point, Tell
+    from support.faults.endings import Point, Tell
+    from vibench_gym.gym.agent.build import Build
 
 pytestmark = [
     pytest.mark.gym,
@@ -139,7 +139,7 @@ async def test_a_harvest_that_has_no_room_masks(
     def full(*_: object, **__: object) -> None:
         raise SandboxUnavailable("the app's files cannot be stored: no space left on device")
 
-    monkeypatch.setattr("vibench_gym.gym.harvest.pack_tree", full)
+    monkeypatch.setattr("vibench_gym.gym.box.harvest.pack_tree", full)
     async with HostileBuilds(tmp_path) as builds:
         end = came_to(await builds.build(HONEST))
     tell("no room for the harvest", "build box", "for good", end)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.faults.fault_lab import FaultLab, fault_lab, turn
 from vibench_gym.core import rundir
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.errors import (
@@ -23,21 +24,20 @@ from vibench_gym.core.errors import (
     SandboxUnavailable,
 )
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.grading import artifact, page_data
-from vibench_gym.sandbox.archive import unpack
-from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.grading import artifact, recording_browser
+from vibench_gym.sandbox.archive.archive import unpack
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import OK, FakeStack
-from vibench_gym.testing.fault_lab import FaultLab, fault_lab, turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from support.faults.endings import Point, Tell
     from vibench_gym.browser.base import Observation
     from vibench_gym.sandbox.base import ExecResult
     from vibench_gym.stack.base import AppStatus, Seed
-    from vibench_gym.testing.faults import Point, Tell
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 type Break = Callable[[FaultLab, pytest.MonkeyPatch], None]
@@ -246,7 +246,7 @@ class Hung(FakeBrowser):
 
 @fault("browser", "browser_failed")
 def chromium_hangs(lab: FaultLab, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(page_data, "CALL_LIMIT_S", 0.1)
+    patch.setattr(recording_browser, "CALL_LIMIT_S", 0.1)
     lab.browsers.queued.append(Hung())
     if lab.for_good:
         lab.browsers.queued.extend((lost("hangs", 0), Hung(), lost("hangs", 0)))

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.faults.fault_lab import fault_lab, refusal, turn
+from support.faults.fault_server import Fault, completion_body, ok
+from support.grading import check
+from support.grading_lab import FAST
 from vibench_gym.core.config import GraderConfig
-from vibench_gym.testing.fault_lab import fault_lab, refusal, turn
-from vibench_gym.testing.fault_server import Fault, completion_body, ok
-from vibench_gym.testing.grading import check
-from vibench_gym.testing.grading_lab import FAST
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vibench_gym.testing.faults import Point, Tell
+    from support.faults.endings import Point, Tell
 
 GOOD = turn(("snapshot", {}))
 FEW_TURNS = GraderConfig(second_look_wait_s=0.0, turns_per_step=5)

@@ -17,30 +17,30 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.attacks.hostile_variants import FAST, NO_BROWSER, SMALL, CurlLauncher, ScriptedModels
+from support.counter_app import make_counter_task, write_app
+from support.faults.endings import Ending
 from vibench_gym.browser import session
 from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import SandboxUnavailable
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.grading.browsers import PlaywrightLauncher
+from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.sandbox.zone import Zone
-from vibench_gym.stack import set_up
-from vibench_gym.stack.http_wire import read_request, send_response
-from vibench_gym.stack.local import LocalStackBuilder
-from vibench_gym.stack.registries import Registries
-from vibench_gym.stack.serving import serving
-from vibench_gym.testing.counter import make_counter_task, write_app
-from vibench_gym.testing.faults import Ending
-from vibench_gym.testing.twins import FAST, NO_BROWSER, SMALL, CurlLauncher, ScriptedModels
+from vibench_gym.sandbox.zone.zone import Zone
+from vibench_gym.stack.local import set_up
+from vibench_gym.stack.local.builder import LocalStackBuilder
+from vibench_gym.stack.registry.http_wire import read_request, send_response
+from vibench_gym.stack.registry.registries import Registries
+from vibench_gym.stack.socket_server import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
+    from support.faults.endings import How, Point, Tell
     from vibench_gym.browser.base import Browser, Observation
     from vibench_gym.stack.base import Stack
     from vibench_gym.stack.host import Host
-    from vibench_gym.stack.local_stack import LocalStack
-    from vibench_gym.testing.faults import How, Point, Tell
+    from vibench_gym.stack.local.stack import LocalStack
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(400)]
 SETUP = "setup-environment.sh"
@@ -235,7 +235,7 @@ async def bench_for(root: Path, host: Host, case: Case, times: int) -> RealBench
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "HEARTBEAT_S", 2.0)
     monkeypatch.setattr(session, "CLOSE_TIMEOUT_S", 3.0)
-    monkeypatch.setattr("vibench_gym.browser.observer._LOOK_TIMEOUT_S", 3.0)
+    monkeypatch.setattr("vibench_gym.browser.page.observer._LOOK_TIMEOUT_S", 3.0)
 
 
 @pytest.mark.parametrize("case", params(CASES))
@@ -267,7 +267,7 @@ async def test_a_broken_template_is_ours(tmp_path: Path, host: Host, tell: Tell)
 async def test_without_bubblewrap_nothing_is_scored(
     tmp_path: Path, host: Host, tell: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vibench_gym.sandbox.zone.find_bwrap", lambda: None)
+    monkeypatch.setattr("vibench_gym.sandbox.zone.zone.find_bwrap", lambda: None)
     end = await RealBench(tmp_path, host).end()
     tell("bubblewrap is gone", "sandbox", "for good", end)
     assert (end.verdict, end.kind) == ("masked", "sandbox_unavailable"), end

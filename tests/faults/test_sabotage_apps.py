@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.attacks.hostile_variants import NO_BROWSER, TwinBench
+from support.counter_app import attacked, make_counter_task
+from support.faults.endings import Ending
 from vibench_gym.core.config import StackConfig
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.stack.local import LocalStackBuilder
-from vibench_gym.testing.counter import attacked, make_counter_task
-from vibench_gym.testing.faults import Ending
-from vibench_gym.testing.twins import NO_BROWSER, TwinBench
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from support.faults.endings import Point, Tell
     from vibench_gym.stack.host import Host
-    from vibench_gym.testing.faults import Point, Tell
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(300)]
 SETUP, START = "setup-environment.sh", "start-server.sh"

@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.faults.fault_lab import FaultLab, JudgeServer, fault_lab, refusal
+from support.faults.fault_server import ok
+from support.grading import check, end, failing, make_app, passing
 from vibench_gym.browser.base import Observation
 from vibench_gym.core.config import GraderConfig
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed, BrowserFailed
 from vibench_gym.llm.pruning import WITHHELD
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack
-from vibench_gym.testing.fault_lab import FaultLab, JudgeServer, fault_lab, refusal
-from vibench_gym.testing.fault_server import ok
-from vibench_gym.testing.grading import check, end, failing, make_app, passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from vibench_gym.testing.fault_server import Fault
-    from vibench_gym.testing.faults import Point, Tell
+    from support.faults.endings import Point, Tell
+    from support.faults.fault_server import Fault
 
 CRASHED = Observation("", 0, "snapshot", "Error: the page has crashed", page_crashed=True)
 SLOW = Observation("", 0, "snapshot", "Result: done", waited_on_app_s=900.0)

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from support.faults.endings import Ending
+from support.gym_servers.in_process import GymLab, make_verify_body, until
 from vibench_gym.core import rundir
 from vibench_gym.core.errors import CassetteMiss
-from vibench_gym.testing.faults import Ending
-from vibench_gym.testing.gym_server import GymLab, make_verify_body, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from vibench_gym.testing.faults import Tell
+    from support.faults.endings import Tell
 
 pytestmark = pytest.mark.gym
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.testing.grading_lab import Lab
+from support.grading_lab import Lab
 
 if TYPE_CHECKING:
     from pathlib import Path

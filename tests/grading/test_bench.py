@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.grading import agent, make_plan, passing
 from vibench_gym.core.errors import BrowserFailed, SandboxUnavailable
-from vibench_gym.grading import artifact, page_data
-from vibench_gym.grading.bench import PeakMemory, opened, settle
+from vibench_gym.grading import artifact, recording_browser
+from vibench_gym.grading.context import PeakMemory, opened, settle
 from vibench_gym.stack.base import StackUsage
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack
-from vibench_gym.testing.grading import agent, make_plan, passing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
     from typing import Any
 
+    from support.grading_lab import Lab
     from vibench_gym.browser.base import Browser, Observation
     from vibench_gym.core.config import ArchiveBudget
-    from vibench_gym.testing.grading_lab import Lab
 
 
 async def test_a_teardown_goes_on_when_the_caller_is_cancelled() -> None:
@@ -127,7 +127,7 @@ async def test_a_browser_that_cannot_be_closed_changes_no_verdict(lab: Lab) -> N
 async def test_a_browser_that_hangs_is_a_lost_browser(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_data, "CALL_LIMIT_S", 0.02)
+    monkeypatch.setattr(recording_browser, "CALL_LIMIT_S", 0.02)
 
     class Hung(FakeBrowser):
         async def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.grading import FINISH, LOOK, agent, end, make_plan
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.grading.claims import MAX_ASKED, MAX_LOOKS, Claims
-from vibench_gym.grading.verdict_tools import RecordCheck
+from vibench_gym.grading.qa.claims import MAX_ASKED, MAX_LOOKS, Claims
+from vibench_gym.grading.qa.verdict_tools import RecordCheck
 from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.grading import FINISH, LOOK, agent, end, make_plan
 
 if TYPE_CHECKING:
-    from vibench_gym.testing.grading_lab import Lab
+    from support.grading_lab import Lab
 
 PAGE = '- heading "Count: 2" [level=1] [ref=e1]\n- text: "5 items \\"left\\""'
 

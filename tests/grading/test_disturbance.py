@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.grading import agent, failing, make_plan, passing
+from support.grading_lab import Lab
 from vibench_gym.core.errors import AppStartFailed
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.testing.fake_stack import RUNNING, FakeStack, FakeStackBuilder
-from vibench_gym.testing.grading import agent, failing, make_plan, passing
-from vibench_gym.testing.grading_lab import Lab
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.counter_app import write_files
 from vibench_gym.core.config import BrowserConfig, GraderConfig, ProcessLimits, StackConfig
 from vibench_gym.core.errors import BrowserFailed, TaskInvalid
-from vibench_gym.core.rescore import rescore
 from vibench_gym.core.rundir import PlanDir, RunDir
+from vibench_gym.core.scoring.rescore import rescore
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
-from vibench_gym.core.task import load_task
-from vibench_gym.grading.browsers import PlaywrightLauncher
+from vibench_gym.core.tasks.task import load_task
+from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models import ReplayModels
-from vibench_gym.stack.local import LocalStackBuilder
-from vibench_gym.testing.counter import write_files
+from vibench_gym.grading.model_sources import ReplayModels
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
     from vibench_gym.browser.base import Browser
     from vibench_gym.core.records import PlanRecord, RolloutRecord
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.task import Task
 
 pytestmark = [
     pytest.mark.sandbox,

@@ -12,22 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
-from vibench_gym.core.config import ArchiveBudget, GraderConfig
-from vibench_gym.core.errors import (
-    AppSetupFailed,
-    AppStartFailed,
-    CassetteMiss,
-    DatabaseUnavailable,
-    GraderModelFailed,
-    SandboxUnavailable,
-)
-from vibench_gym.core.rescore import rescore
-from vibench_gym.core.rundir import RunDir
-from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
-from vibench_gym.grading.grader import Grader
-from vibench_gym.testing.fake_model import FakeModel
-from vibench_gym.testing.fake_stack import FakeStack, FakeStackBuilder
-from vibench_gym.testing.grading import (
+from support.grading import (
     FakeBrowsers,
     FakeModels,
     agent,
@@ -37,15 +22,30 @@ from vibench_gym.testing.grading import (
     make_task,
     passing,
 )
+from vibench_gym.core.config import ArchiveBudget, GraderConfig
+from vibench_gym.core.errors import (
+    AppSetupFailed,
+    AppStartFailed,
+    CassetteMiss,
+    DatabaseUnavailable,
+    GraderModelFailed,
+    SandboxUnavailable,
+)
+from vibench_gym.core.rundir import RunDir
+from vibench_gym.core.scoring.rescore import rescore
+from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
+from vibench_gym.grading.grader import Grader
+from vibench_gym.testing.fake_model import FakeModel
+from vibench_gym.testing.fake_stack import FakeStack, FakeStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
     from types import TracebackType
 
+    from support.grading_lab import Lab
     from vibench_gym.core.tool import ToolSpec
     from vibench_gym.llm.base import Completion, Message
-    from vibench_gym.testing.grading_lab import Lab
 
 PLAN = make_plan()
 TASK = make_task(make_plan("mvp-test1"), make_plan("mvp-test2"))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.grading import make_plan, make_task
 from vibench_gym.core.config import ModelConfig
 from vibench_gym.core.errors import CassetteMiss, ConfigError, TaskInvalid
-from vibench_gym.core.task import Task, bundled_tasks_dir, list_bundled, load_task
-from vibench_gym.grading.models import EndpointModels, ReplayModels
+from vibench_gym.core.tasks.task import Task, bundled_tasks_dir, list_bundled, load_task
+from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
 from vibench_gym.llm.base import Message
-from vibench_gym.testing.grading import make_plan, make_task
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vibench_gym.core.config import GraderConfig
-from vibench_gym.core.rundir import RunDir
-from vibench_gym.grading.grader import Grader
-from vibench_gym.testing.fake_model import FakeModel
-from vibench_gym.testing.fake_stack import FakeStackBuilder
-from vibench_gym.testing.grading import (
+from support.grading import (
     FakeBrowsers,
     FakeModels,
     agent,
@@ -28,11 +23,16 @@ from vibench_gym.testing.grading import (
     make_task,
     passing,
 )
+from vibench_gym.core.config import GraderConfig
+from vibench_gym.core.rundir import RunDir
+from vibench_gym.grading.grader import Grader
+from vibench_gym.testing.fake_model import FakeModel
+from vibench_gym.testing.fake_stack import FakeStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vibench_gym.core.plan import TestPlan
+    from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.core.tool import ToolSpec
     from vibench_gym.llm.base import Completion, Message
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.grading import Call, agent, make_plan, make_task, passing
 from vibench_gym.core.config import GraderConfig
 from vibench_gym.core.errors import (
     AppStartFailed,
@@ -25,11 +26,10 @@ from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.stack.base import Seed
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack
-from vibench_gym.testing.grading import Call, agent, make_plan, make_task, passing
 
 if TYPE_CHECKING:
+    from support.grading_lab import Lab
     from vibench_gym.testing.fake_model import FakeModel
-    from vibench_gym.testing.grading_lab import Lab
 
 PLAN = make_plan(precondition="Three items are in stock.")
 SEED = Seed(files={"seed.sh": b"true"}, env={"STOCK": "3"})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.grading import FakeBrowsers, make_app
 from vibench_gym.browser.base import Observation
 from vibench_gym.core.errors import (
     AppSetupFailed,
@@ -16,10 +17,9 @@ from vibench_gym.core.errors import (
     PrerequisiteMissing,
     SandboxUnavailable,
 )
-from vibench_gym.grading.standing import Standing, StandUp
+from vibench_gym.grading.stand_up import Standing, StandUp
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack, FakeStackBuilder
-from vibench_gym.testing.grading import FakeBrowsers, make_app
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.browser.base import Observation
-from vibench_gym.core.config import GraderConfig
-from vibench_gym.core.errors import BrowserFailed, GraderModelFailed
-from vibench_gym.core.status import CheckOutcome, PlanStatus, StepOutcome
-from vibench_gym.llm.base import Completion, ConversationRefused, Message, Usage
-from vibench_gym.llm.pruning import WITHHELD
-from vibench_gym.stack.base import AppStatus
-from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.fake_model import FakeModel, calls
-from vibench_gym.testing.fake_stack import FakeStack
-from vibench_gym.testing.grading import (
+from support.grading import (
     FINISH,
     LOOK,
     Call,
@@ -31,14 +21,24 @@ from vibench_gym.testing.grading import (
     make_task,
     passing,
 )
+from vibench_gym.browser.base import Observation
+from vibench_gym.core.config import GraderConfig
+from vibench_gym.core.errors import BrowserFailed, GraderModelFailed
+from vibench_gym.core.status import CheckOutcome, PlanStatus, StepOutcome
+from vibench_gym.llm.base import Completion, ConversationRefused, Message, Usage
+from vibench_gym.llm.pruning import WITHHELD
+from vibench_gym.stack.base import AppStatus
+from vibench_gym.testing.fake_browser import FakeBrowser
+from vibench_gym.testing.fake_model import FakeModel, calls
+from vibench_gym.testing.fake_stack import FakeStack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
+    from support.grading_lab import Lab
     from vibench_gym.testing.fake_model import Answer
-    from vibench_gym.testing.grading_lab import Lab
 
 PLAN = make_plan()
 GONE = AppStatus(running=False, exit_code=137, log_tail="Killed", listening_ports=())

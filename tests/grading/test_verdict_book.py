@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import pytest
 
+from support.grading import make_plan
 from vibench_gym.core.errors import VerdictUnusable
-from vibench_gym.core.scorecard import check_verdicts
+from vibench_gym.core.scoring.scorecard import check_verdicts
 from vibench_gym.core.status import CheckOutcome, StepOutcome
-from vibench_gym.grading.verdict_book import MAX_CHECKS, MAX_TOO_EARLY, Reply, VerdictBook
-from vibench_gym.testing.grading import make_plan
+from vibench_gym.grading.qa.verdict_recorder import MAX_CHECKS, MAX_TOO_EARLY, Reply, VerdictBook
 
 NON_FATAL = "(non-fatal) The colour is blue."
 PLAN = make_plan(

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.grading import agent, failing, make_plan, passing
 from vibench_gym.core.errors import ClockJumped
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.wall_clock import WallClock
 from vibench_gym.testing.fake_model import FakeModel
-from vibench_gym.testing.grading import agent, failing, make_plan, passing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from support.grading_lab import Lab
     from vibench_gym.core.tool import ToolSpec
     from vibench_gym.llm.base import Completion, Message
-    from vibench_gym.testing.grading_lab import Lab
 
 PLAN = make_plan()
 NOON = datetime(2030, 3, 4, 12, tzinfo=UTC).timestamp()

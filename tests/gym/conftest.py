@@ -10,10 +10,10 @@ import pytest
 from nemo_gym.sandbox import SandboxSpec
 
 from vibench_gym.core.artifact import ArtifactStore
-from vibench_gym.gym.builder import Build, Builder, BuildOrder
-from vibench_gym.gym.model_control import ModelControl
-from vibench_gym.gym.model_route import MODEL_URL_OPTION, ModelUrl
-from vibench_gym.gym.sandbox_provider import BubblewrapProvider
+from vibench_gym.gym.agent.build import Build, Builder, BuildOrder
+from vibench_gym.gym.agent.model_control import ModelControl
+from vibench_gym.gym.box.model_route import MODEL_URL_OPTION, ModelUrl
+from vibench_gym.gym.box.provider import BubblewrapProvider
 from vibench_gym.testing.policies import Scripted, Turn
 from vibench_gym.testing.policy_server import PolicyServer
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
-    from vibench_gym.gym.harness import Harness
-    from vibench_gym.testing.building import BuildWith
+    from support.gym_servers.building import BuildWith
+    from vibench_gym.gym.agent.harnesses.base import Harness
 
 RUN = "/ng-rollout/3-1"
 

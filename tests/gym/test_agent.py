@@ -13,11 +13,7 @@ import pytest
 from nemo_gym.rollout_observability import AgentObservationBundle
 from pydantic import ValidationError
 
-from vibench_gym.core.errors import ConfigError
-from vibench_gym.gym.agent_config import VibenchAgentConfig
-from vibench_gym.gym.builder_agent import VibenchAgent
-from vibench_gym.gym.model_route import ModelUrl
-from vibench_gym.testing.building import (
+from support.gym_servers.building import (
     CALL,
     SESSION,
     STEP,
@@ -25,6 +21,10 @@ from vibench_gym.testing.building import (
     ShellHarness,
     recording_gym,
 )
+from vibench_gym.core.errors import ConfigError
+from vibench_gym.gym.agent.config import VibenchAgentConfig
+from vibench_gym.gym.agent.server import VibenchAgent
+from vibench_gym.gym.box.model_route import ModelUrl
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.gym_servers.building import CALL, SESSION, STEP, ShellHarness
 from vibench_gym.gym.wire import HarnessStatus
-from vibench_gym.testing.building import CALL, SESSION, STEP, ShellHarness
 from vibench_gym.testing.policies import Scripted, Turn
 from vibench_gym.testing.policy_server import PolicyServer
 
 if TYPE_CHECKING:
+    from support.gym_servers.building import BuildWith
     from vibench_gym.core.artifact import ArtifactStore
-    from vibench_gym.gym.builder import Build
-    from vibench_gym.testing.building import BuildWith
+    from vibench_gym.gym.agent.build import Build
 
 pytestmark = [pytest.mark.gym, pytest.mark.sandbox, pytest.mark.postgres]
 APP = "printf '#!/bin/sh\\n' > start-server.sh; chmod +x start-server.sh; mkdir -p src/env;"

@@ -12,13 +12,13 @@ import pytest
 from nemo_gym.sandbox import SandboxSpec
 from nemo_gym.sandbox.providers.local.provider import LocalProvider
 
-from vibench_gym.gym.build_box import BuildBox
-from vibench_gym.gym.builder import Builder, BuildOrder
-from vibench_gym.gym.harvest import HarvestFailed
-from vibench_gym.gym.model_control import ModelControl
-from vibench_gym.gym.model_route import ModelUrl
+from support.gym_servers.building import CALL, STEP, ShellHarness
+from vibench_gym.gym.agent.build import Builder, BuildOrder
+from vibench_gym.gym.agent.model_control import ModelControl
+from vibench_gym.gym.box.build_box import BuildBox
+from vibench_gym.gym.box.harvest import HarvestFailed
+from vibench_gym.gym.box.model_route import ModelUrl
 from vibench_gym.gym.wire import HarnessStatus
-from vibench_gym.testing.building import CALL, STEP, ShellHarness
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nemo_gym.sandbox.providers.base import SandboxExecResult, SandboxHandle
 
     from vibench_gym.core.artifact import ArtifactStore
-    from vibench_gym.gym.harvest import Harvest
+    from vibench_gym.gym.box.harvest import Harvest
     from vibench_gym.testing.policy_server import PolicyServer
 
 pytestmark = pytest.mark.gym

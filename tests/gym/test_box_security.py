@@ -8,25 +8,26 @@ import asyncio
 import json
 import socket
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from nemo_gym.openai_utils import NeMoGymFunctionCallOutput
 from nemo_gym.sandbox import AsyncSandbox, SandboxSpec
 
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.gym.install_opencode import ensure
-from vibench_gym.gym.opencode import OpenCode
+from support.attacks import probe
+from vibench_gym.core.tasks.task import bundled_tasks_dir
+from vibench_gym.gym.agent.harnesses.opencode.harness import OpenCode
+from vibench_gym.gym.agent.harnesses.opencode.install import ensure
 from vibench_gym.testing.policies import Scripted, Turn, bash, write
 from vibench_gym.testing.policy_server import PolicyServer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from vibench_gym.gym.sandbox_provider import BubblewrapProvider
-    from vibench_gym.testing.building import BuildWith
+    from support.gym_servers.building import BuildWith
+    from vibench_gym.gym.box.provider import BubblewrapProvider
 
 pytestmark = [pytest.mark.gym, pytest.mark.sandbox, pytest.mark.postgres]
+PROBE = Path(probe.__file__).read_text(encoding="utf-8")
 KEY = "sk-canary-of-the-graders-6d1f"
 OTHER = "canary-of-another-rollout-77e2"
 CONTROL = "canary-of-the-brief-0b45"
@@ -101,9 +102,9 @@ async def test_a_curious_policy_finds_nothing(
         ],
         "proxied": [f"http://{outward or '127.0.0.2'}:{port}/", "http://example.com/"],
     }
-    probe = files("vibench_gym.testing").joinpath("probe.py").read_text(encoding="utf-8")
+
     turns = (
-        Turn(calls=(write("look.py", probe),)),
+        Turn(calls=(write("look.py", PROBE),)),
         Turn(calls=(bash(f"python look.py {json.dumps(asked).encode().hex()}"),)),
     )
     try:

@@ -18,13 +18,13 @@ from nemo_gym.base_responses_api_agent import SimpleResponsesAPIAgent
 from nemo_gym.failure_kinds import is_namespaced, is_registered
 from nemo_gym.server_utils import SimpleServer
 
+from support.signatures import misfits, overrides
 from vibench_gym.core import errors
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
-from vibench_gym.gym.builder_agent import VibenchAgent
-from vibench_gym.gym.resources_server import VibenchResourcesServer
-from vibench_gym.gym.results import gym_kind
+from vibench_gym.gym.agent.server import VibenchAgent
+from vibench_gym.gym.server.answers import gym_kind
+from vibench_gym.gym.server.resources_server import VibenchResourcesServer
 from vibench_gym.gym.wire import VibenchVerifyRequest, VibenchVerifyResponse
-from vibench_gym.testing.signatures import misfits, overrides
 
 pytestmark = pytest.mark.gym
 SERVERS = (VibenchResourcesServer, VibenchAgent)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from vibench_gym.core.artifact import ArtifactStore
-from vibench_gym.core.task import bundled_tasks_dir
+from vibench_gym.core.tasks.task import bundled_tasks_dir
 from vibench_gym.gym.demo import policy_endpoint
-from vibench_gym.gym.processes import GymServers
-from vibench_gym.gym.rows import row
+from vibench_gym.gym.rows.rows import row
+from vibench_gym.gym.server_processes import GymServers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vibench_gym.testing.gym_readme import ROWS, ReadmeRun
-from vibench_gym.testing.gym_run import marked_processes, until_gone
+from support.gym_servers.command_line import marked_processes, until_gone
+from support.gym_servers.readme import ROWS, ReadmeRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vibench_gym.core.task import bundled_tasks_dir
+from support.gym_servers.command_line import gym_servers, marked_processes, until_gone
+from support.gym_servers.readme import ReadmeRun
+from vibench_gym.core.tasks.task import bundled_tasks_dir
 from vibench_gym.gym.demo import policy_endpoint
-from vibench_gym.gym.places import gym_root, one_venv
-from vibench_gym.gym.rows import row
-from vibench_gym.testing.gym_readme import ReadmeRun
-from vibench_gym.testing.gym_run import gym_servers, marked_processes, until_gone
+from vibench_gym.gym.install_paths import gym_root, one_venv
+from vibench_gym.gym.rows.rows import row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from vibench_gym.core.task import bundled_tasks_dir
+from support.gym_servers.command_line import Watch
+from support.gym_servers.in_process import until
+from vibench_gym.core.tasks.task import bundled_tasks_dir
 from vibench_gym.gym.demo import policy_endpoint
-from vibench_gym.gym.processes import AGENT_NAME, MODEL_NAME, GymServers
-from vibench_gym.gym.rows import row
-from vibench_gym.testing.gym_run import Watch
-from vibench_gym.testing.gym_server import until
+from vibench_gym.gym.rows.rows import row
+from vibench_gym.gym.server_processes import AGENT_NAME, MODEL_NAME, GymServers
 
 if TYPE_CHECKING:
     from pathlib import Path

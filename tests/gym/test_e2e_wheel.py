@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from vibench_gym.testing.gym_readme import ReadmeRun
-from vibench_gym.testing.gym_run import until_gone
+from support.gym_servers.command_line import until_gone
+from support.gym_servers.readme import ReadmeRun
 
 pytestmark = [pytest.mark.gym, pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.browser]
 REPO = Path(__file__).resolve().parents[2]

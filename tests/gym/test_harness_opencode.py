@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.gym import install_opencode
-from vibench_gym.gym.harness import HarnessTask, Program
-from vibench_gym.gym.install_opencode import VERSION, ensure, find
-from vibench_gym.gym.opencode import OpenCode
-from vibench_gym.gym.opencode_events import MAX_LINES, MAX_TEXT_CHARS, read_events
+from vibench_gym.core.tasks.task import bundled_tasks_dir
+from vibench_gym.gym.agent.harnesses.base import HarnessTask, Program
+from vibench_gym.gym.agent.harnesses.opencode import install
+from vibench_gym.gym.agent.harnesses.opencode.events import MAX_LINES, MAX_TEXT_CHARS, read_events
+from vibench_gym.gym.agent.harnesses.opencode.harness import OpenCode
+from vibench_gym.gym.agent.harnesses.opencode.install import VERSION, ensure, find
 from vibench_gym.gym.wire import HarnessStatus
 from vibench_gym.testing.policies import Build, Conversation, recognise
 from vibench_gym.testing.policy_server import PolicyServer, usual_policies
@@ -27,8 +27,8 @@ from vibench_gym.testing.policy_server import PolicyServer, usual_policies
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from support.gym_servers.building import BuildWith
     from vibench_gym.core.artifact import ArtifactStore
-    from vibench_gym.testing.building import BuildWith
 
 pytestmark = pytest.mark.gym
 PROMPT = HarnessTask("Build it.", "http://127.0.0.1:3142/v1", "/tmp/.build", temperature=0.5)  # noqa: S108 (in the box)
@@ -191,7 +191,7 @@ def test_a_program_that_does_not_run_or_is_another_stops_the_start(tmp_path: Pat
 
 
 def test_it_is_found_at_its_version_only(tmp_path: Path) -> None:
-    place = tmp_path / "node_modules" / install_opencode.package()
+    place = tmp_path / "node_modules" / install.package()
     (place / "bin").mkdir(parents=True)
     (place / "bin/opencode").touch(mode=0o755)
     (place / "package.json").write_text('{"version": "0.0.1"}', encoding="utf-8")
@@ -206,8 +206,8 @@ def test_it_is_found_at_its_version_only(tmp_path: Path) -> None:
 def test_a_package_with_another_digest_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = install_opencode.package()
-    monkeypatch.setitem(install_opencode._INTEGRITY, name, "sha512-" + "A" * 86 + "==")
+    name = install.package()
+    monkeypatch.setitem(install._INTEGRITY, name, "sha512-" + "A" * 86 + "==")
 
     with pytest.raises(PrerequisiteMissing, match="EINTEGRITY"):
         ensure(tmp_path / "opencode")

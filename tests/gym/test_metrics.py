@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.gym import metrics
+from vibench_gym.gym.server import metrics
 
 pytestmark = pytest.mark.gym
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from vibench_gym.gym.places import SERVERS, gym_root, one_venv
+from vibench_gym.gym.install_paths import SERVERS, gym_root, one_venv
 
 
 def test_the_root_holds_both_servers_as_nemo_gym_wants_them() -> None:

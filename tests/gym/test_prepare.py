@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.grading import make_plan
 from vibench_gym.core.errors import ConfigError, TaskInvalid
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.gym.brief import TEMPLATE, OwnBrief, ViBenchBrief
-from vibench_gym.gym.earlier_rollouts import earlier_mvps
-from vibench_gym.gym.layout import PROMPTS, app_key_artifacts, needs_app_key
-from vibench_gym.gym.prepare import PrepareOptions, main, prepare
-from vibench_gym.gym.rows import row, rows
-from vibench_gym.testing.grading import make_plan
+from vibench_gym.core.tasks.task import bundled_tasks_dir
+from vibench_gym.gym.agent.brief import TEMPLATE, OwnBrief, ViBenchBrief
+from vibench_gym.gym.rows.earlier_mvps import earlier_mvps
+from vibench_gym.gym.rows.prepare import PrepareOptions, main, prepare
+from vibench_gym.gym.rows.rows import row, rows
+from vibench_gym.gym.rows.vibench_layout import PROMPTS, app_key_artifacts, needs_app_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable

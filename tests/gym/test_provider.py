@@ -16,8 +16,8 @@ from nemo_gym.sandbox.providers.base import SandboxCreateError, SandboxStatus
 from nemo_gym.sandbox.providers.registry import create_provider, get_provider_class
 from pydantic import ValidationError
 
-from vibench_gym.gym.sandbox_provider import BubblewrapProvider
-from vibench_gym.testing.signatures import misfits
+from support.signatures import misfits
+from vibench_gym.gym.box.provider import BubblewrapProvider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

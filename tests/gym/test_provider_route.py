@@ -13,11 +13,11 @@ import pytest
 import uvloop
 
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.gym import model_relay
-from vibench_gym.gym.model_control import ModelControl
-from vibench_gym.gym.model_relay import ModelRelay
-from vibench_gym.gym.model_route import ModelTraffic, ModelUrl
-from vibench_gym.stack.serving import serving
+from vibench_gym.gym.agent.model_control import ModelControl
+from vibench_gym.gym.box import model_relay
+from vibench_gym.gym.box.model_relay import ModelRelay
+from vibench_gym.gym.box.model_route import ModelTraffic, ModelUrl
+from vibench_gym.stack.socket_server import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,16 +14,16 @@ import nemo_gym
 import pytest
 import uvicorn
 
+from support.grading import agent, failing, passing
+from support.gym_servers.in_process import GymLab, make_row, make_verify_body, until
 from vibench_gym.core.errors import CassetteMiss, GraderModelFailed
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.report.html import write_report
-from vibench_gym.testing.grading import agent, failing, passing
-from vibench_gym.testing.gym_server import GymLab, make_row, make_verify_body, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from vibench_gym.gym.resources_server import VibenchResourcesServer
+    from vibench_gym.gym.server.resources_server import VibenchResourcesServer
 
 pytestmark = pytest.mark.gym
 REPO = Path(__file__).resolve().parents[2]

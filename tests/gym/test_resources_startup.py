@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.gym_servers.in_process import GymLab, server_client
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
-from vibench_gym.core.task import bundled_tasks_dir, load_task
-from vibench_gym.grading.models import EndpointModels, ReplayModels
-from vibench_gym.gym.resources_server import VibenchResourcesServer
-from vibench_gym.gym.startup import check_host, folders, grader_models, vibench_root
+from vibench_gym.core.tasks.task import bundled_tasks_dir, load_task
+from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
+from vibench_gym.gym.server.resources_server import VibenchResourcesServer
+from vibench_gym.gym.server.startup import check_host, folders, grader_models, vibench_root
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.testing.gym_server import GymLab, server_client
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vibench_gym.gym.server_config import VibenchResourcesServerConfig
+    from vibench_gym.gym.server.config import VibenchResourcesServerConfig
 
 pytestmark = pytest.mark.gym
 EVERYWHERE = "0.0.0.0"  # noqa: S104 (as a model server's config says it)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.gym_servers.in_process import make_root, make_row
 from vibench_gym.core.errors import ConfigError, TaskInvalid
-from vibench_gym.gym.layout import known_exceptions
-from vibench_gym.gym.task_rows import TaskRows
+from vibench_gym.gym.rows.vibench_layout import known_exceptions
+from vibench_gym.gym.server.task_rows import TaskRows
 from vibench_gym.gym.wire import VibenchTask
-from vibench_gym.testing.gym_server import make_root, make_row
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,30 +17,30 @@ from nemo_gym.sandbox.providers.local.provider import LocalProvider
 from omegaconf import OmegaConf
 from pydantic import ValidationError
 
-from vibench_gym.core.artifact import ArtifactStore
-from vibench_gym.core.errors import ConfigError
-from vibench_gym.gym.agent_config import VibenchAgentConfig
-from vibench_gym.gym.build_box import BuildBox
-from vibench_gym.gym.builder_agent import VibenchAgent
-from vibench_gym.gym.given_tree import GivenTree
-from vibench_gym.gym.places import gym_root
-from vibench_gym.gym.starting_tree import store_tree
-from vibench_gym.gym.wire import HarnessStatus, StartingTree, VibenchTask
-from vibench_gym.testing.building import (
+from support.grading import make_plan
+from support.gym_servers.building import (
     CALL,
     STEP,
     RecordingGym,
     ShellHarness,
     recording_gym,
 )
-from vibench_gym.testing.grading import make_plan
-from vibench_gym.testing.gym_server import GymLab, make_row, make_verify_body
+from support.gym_servers.in_process import GymLab, make_row, make_verify_body
+from vibench_gym.core.artifact import ArtifactStore
+from vibench_gym.core.errors import ConfigError
+from vibench_gym.gym.agent.config import VibenchAgentConfig
+from vibench_gym.gym.agent.harnesses.given_tree import GivenTree
+from vibench_gym.gym.agent.server import VibenchAgent
+from vibench_gym.gym.box.build_box import BuildBox
+from vibench_gym.gym.install_paths import gym_root
+from vibench_gym.gym.rows.starting_tree import store_tree
+from vibench_gym.gym.wire import HarnessStatus, StartingTree, VibenchTask
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from vibench_gym.gym.resources_server import VibenchResourcesServer
-    from vibench_gym.testing.building import BuildWith
+    from support.gym_servers.building import BuildWith
+    from vibench_gym.gym.server.resources_server import VibenchResourcesServer
     from vibench_gym.testing.policy_server import PolicyServer
 
 pytestmark = pytest.mark.gym

@@ -15,21 +15,21 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from support.docker.images import import_image, left_of
+from support.docker.vibench_lab import KEY, SEED, card
+from support.docker.vibench_stub import IMAGE, TOKEN, make_checkout, make_judged_app
+from support.grading import make_plan
+from support.gym_servers.in_process import GymLab, make_verify_body, pack, server_client
 from vibench_gym.core.config import VibenchConfig
 from vibench_gym.core.redact import PIECE
 from vibench_gym.grading.vibench.grader import VibenchGrader
-from vibench_gym.gym.resources_server import VibenchResourcesServer
+from vibench_gym.gym.server.resources_server import VibenchResourcesServer
 from vibench_gym.report.html import write_report
-from vibench_gym.testing.docker_images import import_image, left_of
-from vibench_gym.testing.grading import make_plan
-from vibench_gym.testing.gym_server import GymLab, make_verify_body, pack, server_client
-from vibench_gym.testing.vibench_lab import KEY, SEED, card
-from vibench_gym.testing.vibench_stub import IMAGE, TOKEN, make_checkout, make_judged_app
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vibench_gym.gym.server_config import VibenchResourcesServerConfig
+    from vibench_gym.gym.server.config import VibenchResourcesServerConfig
 
 pytestmark = pytest.mark.gym
 

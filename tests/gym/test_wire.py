@@ -13,10 +13,11 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.gym.agent_config import VibenchAgentConfig
-from vibench_gym.gym.rows import rows
-from vibench_gym.gym.server_config import VibenchResourcesServerConfig
+from support.gym_servers.in_process import make_verify_body
+from vibench_gym.core.tasks.task import bundled_tasks_dir
+from vibench_gym.gym.agent.config import VibenchAgentConfig
+from vibench_gym.gym.rows.rows import rows
+from vibench_gym.gym.server.config import VibenchResourcesServerConfig
 from vibench_gym.gym.wire import (
     HarnessStatus,
     PlanResult,
@@ -24,7 +25,6 @@ from vibench_gym.gym.wire import (
     VibenchVerifyRequest,
     VibenchVerifyResponse,
 )
-from vibench_gym.testing.gym_server import make_verify_body
 
 pytestmark = pytest.mark.gym
 REPO = Path(__file__).resolve().parents[2]

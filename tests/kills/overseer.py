@@ -36,12 +36,12 @@ POLL_S = 0.05
 # app could kill itself is left out, being scored as if it had: processes of the app, a box's
 # first process (a child of bubblewrap's), single processes of PostgreSQL.
 WORDS = {
-    "zone agent": ("agent.zone_agent",),
+    "zone agent": ("zone.daemon.main",),
     "bubblewrap": ("bwrap\0--args",),
     "PostgreSQL": ("/postgres\0-D\0",),
     "Chromium": ("/chromium\0", "/chrome\0", "--type="),
     "driver": ("\0run-driver",),
-    "janitor": ("vibench_gym.sandbox.janitor import",),
+    "janitor": ("vibench_gym.sandbox.cleanup.janitor import",),
     "agent server": ("NEMO_GYM_CONFIG_PATH=vibench_opencode_agent",),
     "resources server": ("NEMO_GYM_CONFIG_PATH=vibench_resources_server",),
     "harness": ("opencode\0run",),

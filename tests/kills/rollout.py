@@ -15,10 +15,10 @@ import json
 import sys
 from pathlib import Path
 
-from vibench_gym.core.task import bundled_tasks_dir
+from vibench_gym.core.tasks.task import bundled_tasks_dir
 from vibench_gym.gym.demo import policy_endpoint
-from vibench_gym.gym.processes import GymServers
-from vibench_gym.gym.rows import row
+from vibench_gym.gym.rows.rows import row
+from vibench_gym.gym.server_processes import GymServers
 
 LIMIT_S = 400.0
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.core.scorecard import masks
-from vibench_gym.core.task import bundled_tasks_dir
+from vibench_gym.core.scoring.scorecard import masks
+from vibench_gym.core.tasks.task import bundled_tasks_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.testing.fault_server import Fault, FaultServer
+from support.faults.fault_server import Fault, FaultServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable

@@ -11,9 +11,9 @@ import pytest
 
 from vibench_gym.core.errors import CassetteMiss, TaskInvalid
 from vibench_gym.core.tool import ToolCall
-from vibench_gym.llm import cassette as cassette_module
 from vibench_gym.llm.base import Completion, Message, Usage
-from vibench_gym.llm.cassette import Cassette, Request
+from vibench_gym.llm.replay import cassette as cassette_module
+from vibench_gym.llm.replay.cassette import Cassette, Request
 from vibench_gym.testing.fake_model import calls
 
 if TYPE_CHECKING:

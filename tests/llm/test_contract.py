@@ -11,8 +11,8 @@ import pytest
 
 from vibench_gym.llm.base import Message
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.llm.replay_server import ReplayServer
-from vibench_gym.llm.script import parse_script
+from vibench_gym.llm.replay.script.player import parse_script
+from vibench_gym.llm.replay.server import ReplayServer
 from vibench_gym.testing.fake_model import FakeModel, FakeModelExhausted, calls
 from vibench_gym.testing.model_contract import ChatModelContract
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.faults.fault_server import Fault, FaultServer, ok
 from vibench_gym.core.config import ModelConfig
 from vibench_gym.core.errors import CassetteMiss, ConfigError, GraderModelFailed
 from vibench_gym.core.tool import ToolSpec
 from vibench_gym.llm import openai as openai_model
 from vibench_gym.llm.base import Message
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.testing.fault_server import Fault, FaultServer, ok
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

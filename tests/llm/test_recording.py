@@ -12,15 +12,15 @@ import httpx
 import openai
 import pytest
 
+from support.faults.fault_server import Fault, FaultServer, ok
 from vibench_gym.core.errors import ConfigError, GraderModelFailed
 from vibench_gym.core.tool import ToolSpec
-from vibench_gym.llm import recording as recording_module
 from vibench_gym.llm.base import Message
-from vibench_gym.llm.cassette import Cassette
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.llm.recording import Recording
-from vibench_gym.llm.replay_server import ReplayServer
-from vibench_gym.testing.fault_server import Fault, FaultServer, ok
+from vibench_gym.llm.replay import recording as recording_module
+from vibench_gym.llm.replay.cassette import Cassette
+from vibench_gym.llm.replay.recording import Recording
+from vibench_gym.llm.replay.server import ReplayServer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,13 +15,13 @@ import openai
 import pytest
 
 from vibench_gym.core.errors import CassetteMiss, ConfigError, TaskInvalid
-from vibench_gym.llm import replay_server as server_module
 from vibench_gym.llm.base import Completion, Message, Usage
-from vibench_gym.llm.cassette import Cassette, Request
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.llm.recording import Recording
-from vibench_gym.llm.replay_server import ReplayServer
-from vibench_gym.llm.script import parse_script
+from vibench_gym.llm.replay import server as server_module
+from vibench_gym.llm.replay.cassette import Cassette, Request
+from vibench_gym.llm.replay.recording import Recording
+from vibench_gym.llm.replay.script.player import parse_script
+from vibench_gym.llm.replay.server import ReplayServer
 from vibench_gym.testing.fake_model import calls
 
 if TYPE_CHECKING:

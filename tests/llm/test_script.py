@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from vibench_gym.core.errors import CassetteMiss
 from vibench_gym.core.tool import ToolCall
 from vibench_gym.llm.base import Message
-from vibench_gym.llm.script import next_call, parse_script
+from vibench_gym.llm.replay.script.player import next_call, parse_script
 
 if TYPE_CHECKING:
-    from vibench_gym.llm.script import Script
+    from vibench_gym.llm.replay.script.player import Script
 
 OPENING = Message("user", "Today: 2026-01-31\nTest the app.")
 RECORDED = "RECORDED passed."

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.browser.arguments import BY_NAME
+from vibench_gym.browser.tools.arguments import BY_NAME
 from vibench_gym.core.errors import TaskInvalid
-from vibench_gym.grading.seeding_tools import SEEDING_TOOLS
-from vibench_gym.llm.script import load_script, parse_script
-from vibench_gym.llm.script_format import MAX_SCRIPT_BYTES
-from vibench_gym.llm.script_items import Action, Capture, CheckItem, When
-from vibench_gym.llm.script_tools import BROWSER_TOOLS, SHELL_TOOLS
+from vibench_gym.grading.seeding.tools import SEEDING_TOOLS
+from vibench_gym.llm.replay.script.items import Action, Capture, CheckItem, When
+from vibench_gym.llm.replay.script.loader import MAX_SCRIPT_BYTES
+from vibench_gym.llm.replay.script.player import load_script, parse_script
+from vibench_gym.llm.replay.script.tools import BROWSER_TOOLS, SHELL_TOOLS
 
 if TYPE_CHECKING:
     from pathlib import Path

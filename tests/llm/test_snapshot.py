@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.async_api import async_playwright
 
-from vibench_gym.llm.snapshot import Locator, LocatorSyntax, find, parse_snapshot, snapshot_of
+from vibench_gym.llm.replay.script.snapshot import (
+    Locator,
+    LocatorSyntax,
+    find,
+    parse_snapshot,
+    snapshot_of,
+)
 
 # Written by Playwright 1.65 for a page made of awkward names.
 REAL = r"""

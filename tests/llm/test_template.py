@@ -9,7 +9,7 @@ from datetime import date
 
 import pytest
 
-from vibench_gym.llm.template import (
+from vibench_gym.llm.replay.script.template import (
     UnknownPlaceholder,
     expand,
     today_of,

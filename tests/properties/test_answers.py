@@ -15,11 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vibench_gym.core.config import GraderConfig
-from vibench_gym.core.rundir import RunDir
-from vibench_gym.grading.grader import Grader
-from vibench_gym.testing.fake_stack import FakeStackBuilder
-from vibench_gym.testing.grading import (
+from support.grading import (
     FakeBrowsers,
     FakeModels,
     agent,
@@ -29,9 +25,13 @@ from vibench_gym.testing.grading import (
     make_task,
     passing,
 )
+from vibench_gym.core.config import GraderConfig
+from vibench_gym.core.rundir import RunDir
+from vibench_gym.grading.grader import Grader
+from vibench_gym.testing.fake_stack import FakeStackBuilder
 
 if TYPE_CHECKING:
-    from vibench_gym.core.plan import TestPlan
+    from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.testing.fake_model import FakeModel
 
 STEPS = ("a", "b", "c")
@@ -112,8 +112,8 @@ def test_a_grading_that_is_cut_off_and_resumed_is_the_same(
 @slow
 @given(st.lists(st.sampled_from(["ask", "ask and leave", "restart"]), min_size=1, max_size=6))
 def test_verify_gives_one_answer_however_often_it_is_asked(calls: list[str]) -> None:
-    from vibench_gym.gym.results import unmeasured_answer  # noqa: PLC0415 (needs nemo-gym)
-    from vibench_gym.gym.rollouts import Finding, Rollouts  # noqa: PLC0415
+    from vibench_gym.gym.server.answers import unmeasured_answer  # noqa: PLC0415 (needs nemo-gym)
+    from vibench_gym.gym.server.verify_cache import Finding, Rollouts  # noqa: PLC0415
 
     graded = 0
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vibench_gym.core.fatality import is_non_fatal
-from vibench_gym.core.plan import Step, TestPlan, parse_plan, render_plan, scan_plan
-from vibench_gym.core.plan_scan import KNOWN_TAG
-from vibench_gym.core.task_files import unique_ids
+from vibench_gym.core.scoring.fatality import is_non_fatal
+from vibench_gym.core.tasks.files import unique_ids
+from vibench_gym.core.tasks.plan import Step, TestPlan, parse_plan, render_plan, scan_plan
+from vibench_gym.core.tasks.plan_tags import KNOWN_TAG
 
 TAGS = ("test_plan", "purpose", "steps", "step", "name", "points", "full_points")
 plain = (

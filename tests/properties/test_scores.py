@@ -14,12 +14,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from support.strategies import (
+    evidence_of,
+    honest_verdicts,
+    plans,
+    records,
+    rollouts,
+    verdict,
+    verdicts,
+)
 from vibench_gym.core.errors import GraderFault, SubmissionFault
-from vibench_gym.core.plan import TestPlan, scan_plan
 from vibench_gym.core.records import PlanRecord, RolloutRecord, Scorecard
-from vibench_gym.core.rescore import rescore
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.core.scorecard import (
+from vibench_gym.core.scoring.rescore import rescore
+from vibench_gym.core.scoring.scorecard import (
     SCORED,
     canonical_json,
     check_verdicts,
@@ -29,15 +37,7 @@ from vibench_gym.core.scorecard import (
     score_rollout,
 )
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
-from vibench_gym.testing.shapes import (
-    evidence_of,
-    honest_verdicts,
-    plans,
-    records,
-    rollouts,
-    verdict,
-    verdicts,
-)
+from vibench_gym.core.tasks.plan import TestPlan, scan_plan
 
 APP_STATUSES = frozenset(PlanStatus) - {PlanStatus.GRADER_FAILED, PlanStatus.SEEDING_FAILED}
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.attacks.case import ATTRIBUTE, Case, Seen, table
+from support.attacks.hostile_variants import NO_BROWSER, TwinBench
 from vibench_gym.core.config import StackConfig
-from vibench_gym.stack.local import LocalStackBuilder
-from vibench_gym.testing.redteam import ATTRIBUTE, Case, Seen, table
-from vibench_gym.testing.twins import NO_BROWSER, TwinBench
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     without = config.getoption("without", None)
     if without:
         # By name: the registry patches half of the product, so only such a run pays for it.
-        defences = importlib.import_module("vibench_gym.testing.defences")
+        defences = importlib.import_module("support.defences")
         _removal.enter_context(defences.removed(without))
 
 

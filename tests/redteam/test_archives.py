@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.attacks import hostile_archives as hostile
+from support.attacks.case import Case, Seen
+from support.counter_app import write_app
+from support.grading import FakeBrowsers, FakeModels, agent, make_task, passing
+from support.grading_lab import FAST
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.config import ArchiveBudget
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.grading.grader import Grader
-from vibench_gym.testing import hostile_archives as hostile
-from vibench_gym.testing.counter import write_app
 from vibench_gym.testing.fake_stack import FakeStackBuilder
-from vibench_gym.testing.grading import FakeBrowsers, FakeModels, agent, make_task, passing
-from vibench_gym.testing.grading_lab import FAST
-from vibench_gym.testing.redteam import Case, Seen
 
 if TYPE_CHECKING:
     from pathlib import Path

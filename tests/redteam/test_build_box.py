@@ -8,15 +8,14 @@ import json
 import shlex
 import socket
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vibench_gym.core.config import MIB
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.gym.sandbox_provider import BubblewrapProvider
-from vibench_gym.sandbox.archive import unpack
-from vibench_gym.testing.hostile_builds import (
+from support.attacks import probe
+from support.attacks.case import redteam
+from support.attacks.hostile_builds import (
     FOUND,
     HONEST,
     OTHER_RUN,
@@ -24,13 +23,15 @@ from vibench_gym.testing.hostile_builds import (
     HostileBuilds,
     same_app,
 )
-from vibench_gym.testing.redteam import redteam
+from vibench_gym.core.config import MIB
+from vibench_gym.core.tasks.task import bundled_tasks_dir
+from vibench_gym.gym.box.provider import BubblewrapProvider
+from vibench_gym.sandbox.archive.archive import unpack
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
-    from vibench_gym.testing.redteam import Seen
+    from support.attacks.case import Seen
 
 pytestmark = [pytest.mark.gym, pytest.mark.sandbox, pytest.mark.postgres]
 KEY = "sk-canary-of-the-graders-58f0"
@@ -52,7 +53,7 @@ def python(code: str) -> str:
 
 def walking(words: list[str]) -> str:
     """The curious builder's program: files that hold a word, and paths named like ours."""
-    source = files("vibench_gym.testing").joinpath("probe.py").read_text(encoding="utf-8")
+    source = Path(probe.__file__).read_text(encoding="utf-8")
     asked = json.dumps(words).encode().hex()
     walk = (
         "import json, look\n"

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vibench_gym.testing import defences
-from vibench_gym.testing.redteam import ATTRIBUTE, Case, redteam, table
+from support import defences
+from support.attacks.case import ATTRIBUTE, Case, redteam, table
 
 if TYPE_CHECKING:
     import pytest

@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from nemo_gym.sandbox.providers.local.provider import LocalProvider
 
+from support.attacks.case import Case, redteam
+from support.attacks.hostile_builds import APP, HONEST, HostileBuilds, same_app
+from support.gym_servers.building import CALL
 from vibench_gym.core.config import MIB
-from vibench_gym.gym.opencode_events import MAX_ITEMS, MAX_TEXT_CHARS, MAX_TOKENS, read_events
-from vibench_gym.gym.sandbox_provider import BubblewrapProvider
+from vibench_gym.gym.agent.harnesses.opencode.events import (
+    MAX_ITEMS,
+    MAX_TEXT_CHARS,
+    MAX_TOKENS,
+    read_events,
+)
+from vibench_gym.gym.box.provider import BubblewrapProvider
 from vibench_gym.gym.wire import HarnessStatus
-from vibench_gym.testing.building import CALL
-from vibench_gym.testing.hostile_builds import APP, HONEST, HostileBuilds, same_app
-from vibench_gym.testing.redteam import Case, redteam
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
 
     from nemo_gym.sandbox.providers.base import SandboxExecResult, SandboxHandle
 
-    from vibench_gym.testing.redteam import Seen
+    from support.attacks.case import Seen
 
 pytestmark = [pytest.mark.gym]
 boxed = [pytest.mark.sandbox, pytest.mark.postgres]

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.attacks.case import Case, redteam
+from support.boxes import python, shell
+from support.gym_servers.command_line import marked_processes
 from vibench_gym.core.config import MIB, ProcessLimits
-from vibench_gym.sandbox.zone import UidLease, Zone
-from vibench_gym.testing.boxes import python, shell
-from vibench_gym.testing.gym_run import marked_processes
-from vibench_gym.testing.redteam import Case, redteam
+from vibench_gym.sandbox.zone.zone import UidLease, Zone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from vibench_gym.testing.redteam import Seen
+    from support.attacks.case import Seen
 
 pytestmark = pytest.mark.sandbox
 SECRET = "host-canary-2f6b"

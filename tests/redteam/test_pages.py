@@ -18,22 +18,22 @@ import pytest_asyncio
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
 
+from support.attacks.case import Seen, redteam
+from support.counter_app import attacked, write_app
 from vibench_gym.browser.launch import chromium_version, launch_chromium
 from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import MIB, BrowserConfig, ProcessLimits, StackConfig
 from vibench_gym.grading.events import EventLog, Stopwatch
-from vibench_gym.grading.hygiene import Flags
-from vibench_gym.grading.page_data import PageData
-from vibench_gym.stack.local import LocalStackBuilder
-from vibench_gym.testing.counter import attacked, write_app
-from vibench_gym.testing.redteam import Seen, redteam
+from vibench_gym.grading.recording_browser import PageData
+from vibench_gym.grading.untrusted_text import Flags
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
     from vibench_gym.browser.base import Observation
-    from vibench_gym.stack.local_stack import LocalStack
+    from vibench_gym.stack.local.stack import LocalStack
 
 pytestmark = [
     pytest.mark.sandbox,

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.attacks.case import redteam
+from support.boxes import APP, python, shell
 from vibench_gym.core.config import MIB, ProcessLimits
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.sandbox.zone import UidLease, Zone
-from vibench_gym.stack.mirror import Mirror
-from vibench_gym.stack.registries import Registries
-from vibench_gym.testing.boxes import APP, python, shell
-from vibench_gym.testing.redteam import redteam
+from vibench_gym.sandbox.zone.zone import UidLease, Zone
+from vibench_gym.stack.registry.mirror import Mirror
+from vibench_gym.stack.registry.registries import Registries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from vibench_gym.sandbox.box import BoxSpec
-    from vibench_gym.testing.redteam import Seen
+    from support.attacks.case import Seen
+    from vibench_gym.sandbox.zone.box import BoxSpec
 
 SECRET = "canary-of-another-rollout-90aa"
 sandboxed = pytest.mark.sandbox

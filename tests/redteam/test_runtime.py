@@ -10,23 +10,24 @@ import os
 import re
 import socket
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.attacks import probe
+from support.attacks.case import Case, Seen, redteam
+from support.attacks.hostile_variants import Twin, TwinBench
+from support.counter_app import attacked
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.testing.counter import attacked
-from vibench_gym.testing.redteam import Case, Seen, redteam
-from vibench_gym.testing.twins import Twin, TwinBench
+from vibench_gym.core.tasks.task import bundled_tasks_dir
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from vibench_gym.core.records import RolloutRecord
     from vibench_gym.stack.host import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(240)]
+PROBE = Path(probe.__file__).read_text(encoding="utf-8")
 CRASHED = PlanStatus.APP_CRASHED
 
 
@@ -186,7 +187,7 @@ def words() -> dict[str, str]:
     """What no app may find, by what it is."""
     task = bundled_tasks_dir() / "herbarium"
     prompt = files("vibench_gym.grading.prompts").joinpath("qa_system.j2")
-    code = files("vibench_gym.grading").joinpath("verdict_book.py")
+    code = files("vibench_gym.grading.qa").joinpath("verdict_recorder.py")
     return {
         "plan": longest_line((task / "tests/mvp/test1.txt").read_text()),
         "script": longest_line((task / "replay/mvp/test1.qa.yaml").read_text()),
@@ -200,7 +201,7 @@ def words() -> dict[str, str]:
 
 async def look(root: Path, host: Host) -> dict[str, Any]:
     """Let an app look around from inside its own server, while a sibling stands beside it."""
-    probe = files("vibench_gym.testing").joinpath("probe.py").read_text()
+    Path(probe.__file__).read_text(encoding="utf-8")
     one, other = TwinBench(root / "one", host), TwinBench(root / "other", host)
     with socket.create_server(("", 0)) as listener:
         port = listener.getsockname()[1]
@@ -224,7 +225,7 @@ async def look(root: Path, host: Host) -> dict[str, Any]:
             "    Path('/app/part').rename('/app/found.json')\n"
             "threading.Thread(target=probe).start()"
         )
-        changes = {"look.py": probe, "mine.txt": OWN, "server.py": attacked(run)}
+        changes = {"look.py": PROBE, "mine.txt": OWN, "server.py": attacked(run)}
         beside = {"mine.txt": OTHER, "server.py": attacked(f"OTHER = '{OTHER}'")}
         async with other.standing(beside), one.standing(changes) as stack:
             waiting = "for i in $(seq 1200); do test -e found.json && break; sleep 0.1; done"

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.attacks.case import Case, Seen, redteam
+from support.attacks.hostile_variants import Twin, TwinBench
+from support.counter_app import HONEST, SEED_ITEMS, attacked, make_counter_task
+from support.grading import agent, make_plan, make_task, passing
+from support.grading_lab import Lab
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.stack.base import Seed
-from vibench_gym.testing.counter import HONEST, SEED_ITEMS, attacked, make_counter_task
 from vibench_gym.testing.fake_stack import FakeStack
-from vibench_gym.testing.grading import agent, make_plan, make_task, passing
-from vibench_gym.testing.grading_lab import Lab
-from vibench_gym.testing.redteam import Case, Seen, redteam
-from vibench_gym.testing.twins import Twin, TwinBench
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.attacks.case import Case, Seen, redteam
+from support.attacks.hostile_variants import FORGERIES, Twin, TwinBench
 from vibench_gym.core.errors import AppSetupFailed, SandboxUnavailable
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.testing.redteam import Case, Seen, redteam
-from vibench_gym.testing.twins import FORGERIES, Twin, TwinBench
 
 if TYPE_CHECKING:
     from vibench_gym.core.records import RolloutRecord

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.testing.defences import ALL, command_environment, without, zygote
+from support.defences import ALL, command_environment, without, zygote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from support.attacks.case import Case, redteam
+from support.grading import agent, failing, make_app, passing
+from support.gym_servers.in_process import GymLab, make_row, make_verify_body, pack, until
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.gym.rollouts import Rollouts
+from vibench_gym.gym.server.verify_cache import Rollouts
 from vibench_gym.report.html import write_report
 from vibench_gym.testing.fake_model import FakeModel
-from vibench_gym.testing.grading import agent, failing, make_app, passing
-from vibench_gym.testing.gym_server import GymLab, make_row, make_verify_body, pack, until
-from vibench_gym.testing.redteam import Case, redteam
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from vibench_gym.core.plan import TestPlan
+    from support.attacks.case import Seen
+    from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.core.tool import ToolSpec
     from vibench_gym.llm.base import ChatModel, Completion, Message
-    from vibench_gym.testing.redteam import Seen
 
 pytestmark = pytest.mark.gym
 HALF = 0.3

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image, ImageDraw
 
-from vibench_gym.core.plan import parse_plan
 from vibench_gym.core.records import (
     PhaseTiming,
     PlanRecord,
@@ -19,8 +18,9 @@ from vibench_gym.core.records import (
     UsageRecord,
 )
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.core.scorecard import score_plan
+from vibench_gym.core.scoring.scorecard import score_plan
 from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
+from vibench_gym.core.tasks.plan import parse_plan
 from vibench_gym.core.verdict import Check, Evidence, StepVerdict
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.sandbox import janitor, zone_client
-from vibench_gym.sandbox.zone import UidLease, Zone
+from vibench_gym.sandbox.cleanup import janitor
+from vibench_gym.sandbox.zone import client as zone_client
+from vibench_gym.sandbox.zone.zone import UidLease, Zone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from vibench_gym.sandbox.janitor import WorkFolder
-from vibench_gym.sandbox.zone import UidLease, Zone
-from vibench_gym.testing.boxes import shell
+from support.boxes import shell
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.zone.zone import UidLease, Zone
 
 MIB = 1024 * 1024
 STUBBORN = "trap '' TERM HUP INT; setsid sleep 4321.%s & while true; do sleep 4321.%s; done"

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from vibench_gym.sandbox.agent import mounts
+from vibench_gym.sandbox.zone.daemon import mounts
 
 UID = 54321
 

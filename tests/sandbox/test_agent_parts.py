@@ -18,10 +18,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vibench_gym.core.config import ProcessLimits
-from vibench_gym.sandbox.agent import boxes, cgroup, files, launcher, root, seccomp, watch
-from vibench_gym.sandbox.agent.bounded_log import BoundedLog
-from vibench_gym.sandbox.agent.bwrap_arguments import bwrap_arguments, memory_folders
-from vibench_gym.sandbox.agent.protocol import (
+from vibench_gym.sandbox.cleanup.janitor import python_command
+from vibench_gym.sandbox.zone.box import Bind, BoxSpec
+from vibench_gym.sandbox.zone.daemon import (
+    boxes,
+    cgroup,
+    files,
+    launcher,
+    root,
+    seccomp,
+    watch,
+)
+from vibench_gym.sandbox.zone.daemon.bounded_log import BoundedLog
+from vibench_gym.sandbox.zone.daemon.bwrap_arguments import bwrap_arguments, memory_folders
+from vibench_gym.sandbox.zone.daemon.protocol import (
     MAX_FRAME,
     Decoder,
     ProtocolBroken,
@@ -30,8 +40,6 @@ from vibench_gym.sandbox.agent.protocol import (
     send,
     unpack_files,
 )
-from vibench_gym.sandbox.box import Bind, BoxSpec
-from vibench_gym.sandbox.janitor import python_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -363,7 +371,7 @@ class TestControlGroups:
 
 class TestLauncher:
     def test_without_its_zone_it_ends_with_a_code_of_its_own(self, tmp_path: Path) -> None:
-        command = python_command("agent.launcher", str(tmp_path), "token")
+        command = python_command("zone.daemon.launcher", str(tmp_path), "token")
         done = subprocess.run(command, capture_output=True, timeout=30, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (125, b"", b"")
         assert launcher.SOCKET_NAME

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import async_playwright
 
+from support.boxes import python
 from vibench_gym.core.config import ProcessLimits
-from vibench_gym.sandbox.zone import BoxSpec
-from vibench_gym.testing.boxes import python
+from vibench_gym.sandbox.zone.zone import BoxSpec
 
 if TYPE_CHECKING:
-    from vibench_gym.sandbox.zone import Zone
+    from vibench_gym.sandbox.zone.zone import Zone
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.browser]
 

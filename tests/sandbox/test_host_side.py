@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.sandbox import janitor, prerequisites, uids
-from vibench_gym.sandbox.bwrap_program import find_bwrap
-from vibench_gym.sandbox.janitor_list import JanitorList
+from vibench_gym.sandbox import prerequisites
+from vibench_gym.sandbox.cleanup import janitor
+from vibench_gym.sandbox.cleanup.janitor_list import JanitorList
 from vibench_gym.sandbox.process import run_bounded
-from vibench_gym.sandbox.uids import UidLease
+from vibench_gym.sandbox.zone import uids
+from vibench_gym.sandbox.zone.bwrap_program import find_bwrap
+from vibench_gym.sandbox.zone.uids import UidLease
 
 if TYPE_CHECKING:
     from collections.abc import Callable

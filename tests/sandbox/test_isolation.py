@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.testing.boxes import python, shell
+from support.boxes import python, shell
 
 if TYPE_CHECKING:
-    from vibench_gym.sandbox.box import BoxSpec, BoxUser
-    from vibench_gym.sandbox.zone import Zone
+    from vibench_gym.sandbox.zone.box import BoxSpec, BoxUser
+    from vibench_gym.sandbox.zone.zone import Zone
 
 pytestmark = pytest.mark.sandbox
 USERS: tuple[BoxUser, ...] = ("app", "database", "browser")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.sandbox import janitor, locks
-from vibench_gym.sandbox.agent import cgroup
-from vibench_gym.sandbox.janitor import WorkFolder
+from support.boxes import shell
+from vibench_gym.sandbox.cleanup import janitor, locks
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 from vibench_gym.sandbox.leftovers import Leftover, Places, find_leftovers
-from vibench_gym.sandbox.uids import UidLease
-from vibench_gym.sandbox.zone import Zone
-from vibench_gym.testing.boxes import shell
+from vibench_gym.sandbox.zone.daemon import cgroup
+from vibench_gym.sandbox.zone.uids import UidLease
+from vibench_gym.sandbox.zone.zone import Zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,8 @@ TOKEN = "0123456789ab"
 CRASH = """
 import os, sys
 from pathlib import Path
-from vibench_gym.sandbox import janitor
-from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup import janitor
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 janitor._list._say = lambda *_: None  # a crash of the host takes the janitor as well
 (WorkFolder("artifact", Path(sys.argv[1])).path / "app").mkdir()
 os.kill(os.getpid(), 9)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.boxes import python, shell
 from vibench_gym.core.config import ProcessLimits
-from vibench_gym.sandbox.zone import UidLease, Zone
-from vibench_gym.testing.boxes import python, shell
+from vibench_gym.sandbox.zone.zone import UidLease, Zone
 
 if TYPE_CHECKING:
     from pathlib import Path

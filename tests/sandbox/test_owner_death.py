@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from vibench_gym.sandbox.agent import cgroup
-from vibench_gym.sandbox.janitor import PREFIX
+from vibench_gym.sandbox.cleanup.janitor import PREFIX
+from vibench_gym.sandbox.zone.daemon import cgroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

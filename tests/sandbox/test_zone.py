@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.boxes import python, shell
 from vibench_gym.core.config import ProcessLimits
 from vibench_gym.core.errors import PrerequisiteMissing, SandboxUnavailable
-from vibench_gym.sandbox import janitor
-from vibench_gym.sandbox.agent import cgroup
-from vibench_gym.sandbox.janitor import remove_tree
-from vibench_gym.sandbox.zone import Bind, BoxSpec, StateLimitReached, UidLease, Zone
-from vibench_gym.testing.boxes import python, shell
+from vibench_gym.sandbox.cleanup import janitor
+from vibench_gym.sandbox.cleanup.janitor import remove_tree
+from vibench_gym.sandbox.zone.daemon import cgroup
+from vibench_gym.sandbox.zone.zone import Bind, BoxSpec, StateLimitReached, UidLease, Zone
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from vibench_gym.core.config import MIB, ProcessLimits, StackConfig
-from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from vibench_gym.stack.local import Host, LocalPreparedApp
+    from vibench_gym.stack.local.builder import Host, LocalPreparedApp
 
 APPS = Path(__file__).parent.parent / "apps"
 

@@ -22,15 +22,15 @@ from vibench_gym.stack.app_model import (
     app_model_env,
     app_model_key,
 )
-from vibench_gym.stack.http_wire import read_request
-from vibench_gym.stack.serving import serving
+from vibench_gym.stack.registry.http_wire import read_request
+from vibench_gym.stack.socket_server import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
     from typing import Protocol
 
-    from vibench_gym.stack.local import LocalPreparedApp
+    from vibench_gym.stack.local.builder import LocalPreparedApp
 
     class Prepare(Protocol):
         """Of this folder's conftest."""

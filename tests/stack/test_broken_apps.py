@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed, DatabaseUnavailable
-from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.stack.local.builder import LocalStackBuilder
 from vibench_gym.stack.postgres import Database, PostgresNotStarted
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from stack.conftest import Prepare
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.stack.local import Host
+    from vibench_gym.stack.local.builder import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
 

@@ -20,22 +20,17 @@ import yaml
 from vibench_gym.cli.stacks import stack_config
 from vibench_gym.core.config import ComposeConfig, StackConfig
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing, SandboxUnavailable
-from vibench_gym.sandbox import docker_leftovers
-from vibench_gym.sandbox.zone import StateLimitReached
-from vibench_gym.stack import (
-    compose_door,
-    compose_file,
-    compose_files,
-    compose_process,
-    compose_relay,
-)
-from vibench_gym.stack.builders import stack_builder
-from vibench_gym.stack.compose import ComposeStackBuilder
-from vibench_gym.stack.compose_checks import compose_checks
-from vibench_gym.stack.compose_engine import Engine, find_engine
-from vibench_gym.stack.compose_project import Project
-from vibench_gym.stack.local import LocalStackBuilder
-from vibench_gym.stack.serving import serving
+from vibench_gym.sandbox.cleanup import docker_objects
+from vibench_gym.sandbox.zone.zone import StateLimitReached
+from vibench_gym.stack.compose import compose_file, file_transfer, relay_client, relay_server
+from vibench_gym.stack.compose.builder import ComposeStackBuilder
+from vibench_gym.stack.compose.checks import compose_checks
+from vibench_gym.stack.compose.engine import Engine, find_engine
+from vibench_gym.stack.compose.process import ContainerProcess
+from vibench_gym.stack.compose.project import Project
+from vibench_gym.stack.kinds import stack_builder
+from vibench_gym.stack.local.builder import LocalStackBuilder
+from vibench_gym.stack.socket_server import serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -51,12 +46,12 @@ async def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     folder = tmp_path / ("a-long-name-" * 12)
     folder.mkdir()
     (folder / "port").write_text(str(port))
-    monkeypatch.setattr(compose_relay, "STATE", str(state.parent))
+    monkeypatch.setattr(relay_server, "STATE", str(state.parent))
     monkeypatch.setattr(sys, "argv", ["relay", str(port)])
     monkeypatch.chdir(folder)  # a test's folder may be too long for the relay's own addresses
-    monkeypatch.setattr(compose_relay, "FOLDER", ".")
-    relaying = asyncio.create_task(compose_relay.main())
-    while not (folder / compose_relay.SOCKET).exists():  # noqa: ASYNC110 (made by another task)
+    monkeypatch.setattr(relay_server, "FOLDER", ".")
+    relaying = asyncio.create_task(relay_server.main())
+    while not (folder / relay_server.SOCKET).exists():  # noqa: ASYNC110 (made by another task)
         await asyncio.sleep(0.01)
     yield folder
     relaying.cancel()
@@ -79,27 +74,27 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 async def test_the_door_leads_to_a_port_and_back(door: Path) -> None:
     async with serving(echo) as server:
         port = server.sockets[0].getsockname()[1]
-        sock = await compose_door.connect(door, port, family="ipv4", timeout_s=10)
+        sock = await relay_client.connect(door, port, family="ipv4", timeout_s=10)
         reader, writer = await asyncio.open_connection(sock=sock)
         sent = b"x" * 300_000
         writer.write(sent)
         writer.write_eof()
         assert await reader.read(-1) == sent
         writer.close()
-        ports, used = await compose_door.state(door)
+        ports, used = await relay_client.state(door)
         assert port in ports
         assert used > 0
 
 
 async def test_a_closed_port_is_an_error_of_that_number(door: Path) -> None:
     with pytest.raises(ConnectionRefusedError) as caught:
-        await compose_door.connect(door, free_port(), family="ipv4", timeout_s=10)
+        await relay_client.connect(door, free_port(), family="ipv4", timeout_s=10)
     assert caught.value.errno == errno.ECONNREFUSED
 
 
 async def test_connections_to_an_outward_port_arrive_here(door: Path) -> None:
     port = int((door / "port").read_text())
-    async with serving(echo, compose_door.listener(door, port)):
+    async with serving(echo, relay_client.listener(door, port)):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"hello")
         assert await reader.readexactly(5) == b"hello"
@@ -115,18 +110,18 @@ async def test_nobody_behind_an_outward_port_ends_the_connection(door: Path) -> 
 
 async def test_a_relay_that_is_gone_is_ours(tmp_path: Path) -> None:
     with pytest.raises(SandboxUnavailable):
-        await compose_door.connect(tmp_path, 1, family="ipv6", timeout_s=5)
+        await relay_client.connect(tmp_path, 1, family="ipv6", timeout_s=5)
     with pytest.raises(SandboxUnavailable):
-        await compose_door.state(tmp_path)
+        await relay_client.state(tmp_path)
 
 
 @pytest.mark.parametrize("line", [b"nonsense\n", b"connect 5 1\n", b"connect\n", b"connect 4 x\n"])
 async def test_the_relay_does_as_it_is_told_or_nothing(door: Path, line: bytes) -> None:
-    reader, writer = await asyncio.open_unix_connection(f"./{compose_relay.SOCKET}")
+    reader, writer = await asyncio.open_unix_connection(f"./{relay_server.SOCKET}")
     writer.write(line)
     assert await reader.read() == b""
     writer.close()
-    assert (await compose_door.state(door))[1] >= 0
+    assert (await relay_client.state(door))[1] >= 0
 
 
 def test_every_container_is_tight_and_reachable_by_nobody() -> None:
@@ -180,12 +175,12 @@ def test_only_regular_files_of_a_seed_are_kept(tmp_path: Path) -> None:
             member = tarfile.TarInfo(name)
             member.type, member.linkname = kind, "/etc/passwd"
             archive.addfile(member)
-    assert compose_files._unpacked(path, 10, 100) == {"good": b"abc"}
+    assert file_transfer._unpacked(path, 10, 100) == {"good": b"abc"}
     with pytest.raises(StateLimitReached):
-        compose_files._unpacked(path, 10, 2)
+        file_transfer._unpacked(path, 10, 2)
     path.write_bytes(b"no archive at all" * 100)
     with pytest.raises(SandboxUnavailable):
-        compose_files._unpacked(path, 10, 100)
+        file_transfer._unpacked(path, 10, 100)
 
 
 async def test_an_engine_elsewhere_is_refused(fake_docker: Path) -> None:
@@ -232,13 +227,13 @@ esac
 
 def test_leftovers_are_swept_until_nothing_appears(fake_docker: Path) -> None:
     docker = (str(fake_docker.with_name("docker")),)
-    assert docker_leftovers.remove(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
+    assert docker_objects.remove(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
     assert fake_docker.read_text() == ""
     fake_docker.write_text("late\n")
-    told = docker_leftovers.entry(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
-    assert docker_leftovers.remove_for_sure(told, quiet_s=0.1)
+    told = docker_objects.entry(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
+    assert docker_objects.remove_for_sure(told, quiet_s=0.1)
     assert fake_docker.read_text() == ""
-    assert not docker_leftovers.sweep(("/nonexistent",), {}, "a=b")
+    assert not docker_objects.sweep(("/nonexistent",), {}, "a=b")
 
 
 @pytest.mark.parametrize("script", ["exit 137", "kill -9 $$"])
@@ -251,7 +246,7 @@ async def test_an_app_that_ends_as_if_it_was_killed_is_no_disturbance(
     process = await asyncio.create_subprocess_exec(
         "bash", "-c", script, stdout=asyncio.subprocess.PIPE, start_new_session=True
     )
-    app = compose_process.ContainerProcess(project, process, tmp_path / "log")
+    app = ContainerProcess(project, process, tmp_path / "log")
     assert await app.wait(10) == 137
     assert not app.killed
     assert not app.killed_unasked

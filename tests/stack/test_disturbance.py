@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stack.conftest import Prepare
-    from vibench_gym.stack.local_stack import LocalStack
+    from vibench_gym.stack.local.stack import LocalStack
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
 

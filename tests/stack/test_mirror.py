@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from vibench_gym.stack import tunnel
-from vibench_gym.stack.http_wire import Request, read_request, send_response
-from vibench_gym.stack.index_pages import JSON_TYPE
-from vibench_gym.stack.mirror import Mirror
-from vibench_gym.stack.registries import Registries
-from vibench_gym.stack.upstream import Upstream, UpstreamRefused
-from vibench_gym.testing.fake_registry import (
+from support.fake_registry import (
     HOST,
     WHEEL,
     FakeRegistry,
     files_below,
     mirrored,
 )
+from vibench_gym.stack.registry import tunnel
+from vibench_gym.stack.registry.http_wire import Request, read_request, send_response
+from vibench_gym.stack.registry.index_pages import JSON_TYPE
+from vibench_gym.stack.registry.mirror import Mirror
+from vibench_gym.stack.registry.registries import Registries
+from vibench_gym.stack.registry.upstream import Upstream, UpstreamRefused
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
-from vibench_gym.stack.outage import questions
-from vibench_gym.stack.registries import Registries
-from vibench_gym.stack.upstream import CACHE
-from vibench_gym.testing.fake_registry import (
+from support.fake_registry import (
     HOST,
     WHEEL,
     Mirrored,
     files_below,
     mirrored,
 )
+from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
+from vibench_gym.stack.registry.outage_check import questions
+from vibench_gym.stack.registry.registries import Registries
+from vibench_gym.stack.registry.upstream import CACHE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +117,7 @@ async def test_a_set_up_that_made_a_registry_stumble_is_in_doubt(
 async def test_who_asks_without_end_is_not_excused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vibench_gym.stack.mirror.MAX_REQUESTS", 3)
+    monkeypatch.setattr("vibench_gym.stack.registry.mirror.MAX_REQUESTS", 3)
     async with mirrored(tmp_path) as m:
         m.registry.status = 429
         with pytest.raises(AppSetupFailed):

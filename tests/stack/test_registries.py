@@ -12,9 +12,9 @@ import pytest
 
 from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import PrerequisiteMissing
-from vibench_gym.stack import registries
-from vibench_gym.stack.registries import find_registries, trust_store
-from vibench_gym.stack.toolchain import Toolchain, find_toolchain
+from vibench_gym.stack.registry import registries
+from vibench_gym.stack.registry.registries import find_registries, trust_store
+from vibench_gym.stack.toolchain.toolchain import Toolchain, find_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path

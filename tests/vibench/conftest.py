@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from vibench_gym.core.references import CHECKOUT_RESULTS, CHECKOUT_TREE
-from vibench_gym.core.task import load_task
+from vibench_gym.core.tasks.references import CHECKOUT_RESULTS, CHECKOUT_TREE
+from vibench_gym.core.tasks.task import load_task
 
 if TYPE_CHECKING:
-    from vibench_gym.core.plan import TestPlan
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.plan import TestPlan
+    from vibench_gym.core.tasks.task import Task
 
 SCRIPTS = Path(__file__).parent
 NO_CHECKOUT = "no ViBench checkout: set VIBENCH_ROOT to one that has results/"

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.config import GraderConfig, StackConfig
-from vibench_gym.core.references import reference_trees
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.status import PlanStatus, StepOutcome
-from vibench_gym.grading.browsers import PlaywrightLauncher
+from vibench_gym.core.tasks.references import reference_trees
+from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models import ReplayModels
-from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.grading.model_sources import ReplayModels
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.records import RolloutRecord, Scorecard
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.task import Task
 
 pytestmark = [
     pytest.mark.sandbox,

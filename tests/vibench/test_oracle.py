@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vibench_gym.core.references import CHECKOUT_RESULTS, CHECKOUT_TREE
 from vibench_gym.core.rundir import RunDir
+from vibench_gym.core.tasks.references import CHECKOUT_RESULTS, CHECKOUT_TREE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,8 +57,8 @@ steps:
 async def hand_over(root: Path, app: str, tree: Path) -> dict[str, Any]:
     """What `/run` answers for an app below a root, with an agent that hands over its reference."""
     # Without nemo-gym these modules are not there, and the tests are skipped before they begin.
-    from vibench_gym.gym.processes import GymServers  # noqa: PLC0415
-    from vibench_gym.gym.rows import row  # noqa: PLC0415
+    from vibench_gym.gym.rows.rows import row  # noqa: PLC0415
+    from vibench_gym.gym.server_processes import GymServers  # noqa: PLC0415
 
     shutil.copytree(tree, root / CHECKOUT_RESULTS / app / CHECKOUT_TREE)
     given = row(root / "prds" / app, "mvp")

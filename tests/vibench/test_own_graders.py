@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.docker.images import SHELL, import_image
+from support.docker.vibench_lab import KEY, SEED, VibenchLab, card, judge
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.vibench.checkout import BASE_IMAGE, Checkout
 from vibench_gym.grading.vibench.environment import SLOTS, grader_environment
-from vibench_gym.testing.docker_images import SHELL, import_image
-from vibench_gym.testing.vibench_lab import KEY, SEED, VibenchLab, card, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

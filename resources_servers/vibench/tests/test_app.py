@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from resources_servers.vibench import app, task_data
 
-from vibench_gym.gym.resources_server import VibenchResourcesServer
-from vibench_gym.gym.task_rows import TaskRows
+from vibench_gym.gym.server.resources_server import VibenchResourcesServer
+from vibench_gym.gym.server.task_rows import TaskRows
 from vibench_gym.gym.wire import VibenchSeedSessionRequest
 
 pytestmark = pytest.mark.gym

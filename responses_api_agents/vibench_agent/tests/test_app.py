@@ -6,8 +6,8 @@ from pathlib import Path
 
 from nemo_gym.base_responses_api_agent import SimpleResponsesAPIAgent
 
-from vibench_gym.gym.agent_config import VibenchAgentConfig
-from vibench_gym.gym.builder_agent import VibenchAgent
+from vibench_gym.gym.agent.config import VibenchAgentConfig
+from vibench_gym.gym.agent.server import VibenchAgent
 
 APP = Path(__file__).resolve().parent.parent / "app.py"
 

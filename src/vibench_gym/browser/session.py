@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
 
-from vibench_gym.browser.arguments import TOOL_SPECS, BadArguments, parse_arguments
 from vibench_gym.browser.failures import (
     ActionFailed,
     PageUnresponsive,
@@ -26,9 +25,10 @@ from vibench_gym.browser.failures import (
     is_gone,
 )
 from vibench_gym.browser.launch import chromium_version, launch_chromium, temporary
-from vibench_gym.browser.observer import Look, Observer
-from vibench_gym.browser.pages import Pages
-from vibench_gym.browser.tools import carry_out
+from vibench_gym.browser.page.observer import Look, Observer
+from vibench_gym.browser.page.pages import Pages
+from vibench_gym.browser.tools.arguments import TOOL_SPECS, BadArguments, parse_arguments
+from vibench_gym.browser.tools.dispatch import carry_out
 from vibench_gym.browser.trace import TraceRecorder
 from vibench_gym.core.errors import BrowserFailed
 

@@ -218,7 +218,7 @@ def stand_up(
 )
 def prepare(context: typer.Context) -> None:
     """Write NeMo Gym's rows for a ViBench checkout, or for the bundled tasks (--help for flags)."""
-    from vibench_gym.gym.prepare import main as run  # noqa: PLC0415 (start-up time)
+    from vibench_gym.gym.rows.prepare import main as run  # noqa: PLC0415 (start-up time)
 
     # The flags are those of the shipped environment's program, which take several values each.
     raise typer.Exit(run(context.args, program="vibench-gym prepare"))
@@ -242,7 +242,7 @@ def gc(
 @app.command("gym-root")
 def gym_root() -> None:
     """Print the folder of our servers, for NeMo Gym's --search-dir."""
-    from vibench_gym.gym.places import gym_root as place  # noqa: PLC0415 (start-up time)
+    from vibench_gym.gym.install_paths import gym_root as place  # noqa: PLC0415 (start-up time)
 
     sys.stdout.write(f"{place()}\n")
 
@@ -253,7 +253,7 @@ def gym_config(
     folder: Annotated[Path | None, typer.Option(help="Where; this virtualenv if left out.")] = None,
 ) -> None:
     """Print a file for NeMo Gym's --config by which servers run in this virtualenv, making it."""
-    from vibench_gym.gym.places import one_venv  # noqa: PLC0415 (start-up time)
+    from vibench_gym.gym.install_paths import one_venv  # noqa: PLC0415 (start-up time)
 
     sys.stdout.write(f"{one_venv(folder)}\n")
 

@@ -20,19 +20,19 @@ from vibench_gym.cli.grade import directory_scorecards, grade_one, make_grader, 
 from vibench_gym.cli.wire import GradeOut, RolloutOut, rollout_out
 from vibench_gym.core.config import GraderConfig, StackConfig
 from vibench_gym.core.errors import ConfigError, OperatorFault, PrerequisiteMissing
-from vibench_gym.core.mutant import apply_mutant, load_mutants
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.core.task import bundled_tasks_dir, load_task
-from vibench_gym.grading.models import ReplayModels
+from vibench_gym.core.tasks.mutant import apply_mutant, load_mutants
+from vibench_gym.core.tasks.task import bundled_tasks_dir, load_task
+from vibench_gym.grading.model_sources import ReplayModels
 from vibench_gym.report.html import write_report
-from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
 
     from vibench_gym.cli.console import Progress
     from vibench_gym.core.rundir import RolloutDir
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.task import Task
 
 DEMO_TASK = "pantry"
 DEMO_MUTANT = "quantity_ignored"

@@ -11,7 +11,7 @@ from vibench_gym.cli.stacks import stack_config
 from vibench_gym.cli.wire import CheckOut, DoctorOut
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.sandbox.prerequisites import all_checks
-from vibench_gym.stack.compose_checks import compose_checks
+from vibench_gym.stack.compose.checks import compose_checks
 
 
 def run_doctor(*, only: str | None = None, stack: str = "local") -> DoctorOut:

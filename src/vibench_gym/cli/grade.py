@@ -15,19 +15,19 @@ from vibench_gym.cli.wire import GradeOut, RolloutOut, rollout_out
 from vibench_gym.core.config import AppModelConfig, GraderConfig, ModelConfig, StackConfig
 from vibench_gym.core.errors import ConfigError, ResultsUnwritable
 from vibench_gym.core.rundir import RolloutDir, RunDir
-from vibench_gym.core.task import load_task
-from vibench_gym.grading.browsers import PlaywrightLauncher
+from vibench_gym.core.tasks.task import load_task
+from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models import EndpointModels, ReplayModels
-from vibench_gym.gym.layout import known_exceptions, needs_app_key
+from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
+from vibench_gym.gym.rows.vibench_layout import known_exceptions, needs_app_key
 from vibench_gym.report.html import write_report
 from vibench_gym.stack.app_model import app_model_key
-from vibench_gym.stack.builders import stack_builder
+from vibench_gym.stack.kinds import stack_builder
 
 if TYPE_CHECKING:
     from vibench_gym.cli.console import Progress
     from vibench_gym.core.records import Scorecard
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.task import Task
     from vibench_gym.grading.events import ProgressEvent
     from vibench_gym.grading.grader import ModelSource
 

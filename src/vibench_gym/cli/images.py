@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.config import StackConfig
-from vibench_gym.stack.compose_engine import find_engine
-from vibench_gym.stack.compose_images import make_local_image
+from vibench_gym.stack.compose.engine import find_engine
+from vibench_gym.stack.compose.images import make_local_image
 
 if TYPE_CHECKING:
     from vibench_gym.cli.console import Progress

@@ -11,8 +11,8 @@ from rich.text import Text
 from vibench_gym.cli.console import OUT
 from vibench_gym.cli.wire import RescoreOut
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.core.rescore import rescore
 from vibench_gym.core.rundir import RunDir
+from vibench_gym.core.scoring.rescore import rescore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,19 +19,19 @@ from vibench_gym.cli.console import OUT
 from vibench_gym.cli.wire import FirstPageOut, StandingOut, StandUpOut
 from vibench_gym.core.config import MIB
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.core.references import reference_trees
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.grading.browsers import PlaywrightLauncher
-from vibench_gym.grading.standing import StandUp
-from vibench_gym.sandbox.janitor import WorkFolder
-from vibench_gym.stack.builders import stack_builder
+from vibench_gym.core.tasks.references import reference_trees
+from vibench_gym.core.tasks.task import bundled_tasks_dir
+from vibench_gym.grading.browser_launcher import PlaywrightLauncher
+from vibench_gym.grading.stand_up import StandUp
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.stack.kinds import stack_builder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vibench_gym.cli.console import Progress
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.grading.standing import Standing
+    from vibench_gym.grading.stand_up import Standing
 
 RESULT_FILE = "standing.json"
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from vibench_gym.cli.console import OUT
 from vibench_gym.cli.wire import ProblemOut, ValidateOut
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.core.task import bundled_tasks_dir, load_benchmark
+from vibench_gym.core.tasks.task import bundled_tasks_dir, load_benchmark
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.config import StackConfig
-from vibench_gym.core.task import artifacts_of, list_bundled, load_task
+from vibench_gym.core.tasks.task import artifacts_of, list_bundled, load_task
 from vibench_gym.stack.cache import cache_root
-from vibench_gym.stack.local import LocalStackBuilder
+from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,15 +28,15 @@ from pydantic import BaseModel, ValidationError
 
 from vibench_gym.core.errors import ConfigError, ResultsUnwritable
 from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, Scorecard
-from vibench_gym.core.scorecard import canonical_json
-from vibench_gym.core.task_files import folder_name, natural_key
+from vibench_gym.core.scoring.scorecard import canonical_json
+from vibench_gym.core.tasks.files import folder_name, natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vibench_gym.core.plan import TestPlan
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.plan import TestPlan
+    from vibench_gym.core.tasks.task import Task
 
 MAX_EVENT_BYTES = 256 * 1024
 MAX_RECORD_BYTES = 64 * 1024 * 1024

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable
-from vibench_gym.grading.bench import settle
-from vibench_gym.sandbox.archive import check_buildable, unpack
-from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.grading.context import settle
+from vibench_gym.sandbox.archive.archive import check_buildable, unpack
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

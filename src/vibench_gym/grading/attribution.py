@@ -49,7 +49,7 @@ import re
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import GraderFault, SeedingFailed, SubmissionFault
-from vibench_gym.grading.hygiene import clip
+from vibench_gym.grading.untrusted_text import clip
 from vibench_gym.stack.base import Seed
 
 if TYPE_CHECKING:

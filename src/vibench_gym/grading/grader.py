@@ -26,20 +26,20 @@ from vibench_gym.core.errors import (
 )
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
-from vibench_gym.grading.bench import Bench, BrowserLauncher, ModelSource, settle
+from vibench_gym.grading.context import Bench, BrowserLauncher, ModelSource, settle
 from vibench_gym.grading.events import Progress, ProgressEvent, ProgressKind, Stopwatch
 from vibench_gym.grading.plan_run import PlanRun, failed_record, finished_record, store_plan
-from vibench_gym.grading.rollout import RolloutBook
+from vibench_gym.grading.rollout_recorder import RolloutBook
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from vibench_gym.core.plan import TestPlan
     from vibench_gym.core.records import PlanRecord, RolloutRecord
     from vibench_gym.core.rundir import RolloutDir
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.plan import TestPlan
+    from vibench_gym.core.tasks.task import Task
     from vibench_gym.stack.base import PreparedApp, StackBuilder
 
 _logger = logging.getLogger(__name__)

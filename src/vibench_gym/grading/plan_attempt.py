@@ -23,18 +23,18 @@ from vibench_gym.core.errors import (
     SeedingFailed,
     VerdictUnusable,
 )
-from vibench_gym.core.scorecard import check_verdicts
+from vibench_gym.core.scoring.scorecard import check_verdicts
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.attribution import broken_ground, browser_works, how_app_ended
-from vibench_gym.grading.bench import settle
-from vibench_gym.grading.plan_seeding import PlanSeeding
-from vibench_gym.grading.tester import Brief, Tester
-from vibench_gym.grading.verdict_book import VerdictBook
+from vibench_gym.grading.context import settle
+from vibench_gym.grading.qa.agent import Brief, Tester
+from vibench_gym.grading.qa.verdict_recorder import VerdictBook
+from vibench_gym.grading.seeding.plan_seeding import PlanSeeding
 
 if TYPE_CHECKING:
     from vibench_gym.core.verdict import Evidence
-    from vibench_gym.grading.page_data import PageData
-    from vibench_gym.grading.workshop import Workshop
+    from vibench_gym.grading.attempt_resources import Workshop
+    from vibench_gym.grading.recording_browser import PageData
     from vibench_gym.stack.base import Stack
 
 

@@ -18,21 +18,21 @@ from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import GraderFault, OperatorFault, SeedingFailed
 from vibench_gym.core.records import PlanRecord, UsageRecord
-from vibench_gym.core.scorecard import masks, score_plan
+from vibench_gym.core.scoring.scorecard import masks, score_plan
 from vibench_gym.core.status import PlanStatus
+from vibench_gym.grading.attempt_resources import Workshop
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
-from vibench_gym.grading.hygiene import clip
 from vibench_gym.grading.plan_attempt import Outcome, PlanAttempt
-from vibench_gym.grading.verdict_book import nothing_reached
-from vibench_gym.grading.workshop import Workshop
+from vibench_gym.grading.qa.verdict_recorder import nothing_reached
+from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from vibench_gym.core.errors import VibenchGymError
-    from vibench_gym.core.plan import TestPlan
     from vibench_gym.core.rundir import PlanDir
-    from vibench_gym.grading.bench import Bench
+    from vibench_gym.core.tasks.plan import TestPlan
+    from vibench_gym.grading.context import Bench
 
 _ERROR_CHARS: Final = 4000
 _logger = logging.getLogger(__name__)

@@ -21,9 +21,9 @@ import httpx
 
 from vibench_gym.core.errors import PrerequisiteMissing
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.core.task import bundled_tasks_dir
-from vibench_gym.gym.processes import RESOURCES_NAME, GymServers
-from vibench_gym.gym.rows import row
+from vibench_gym.core.tasks.task import bundled_tasks_dir
+from vibench_gym.gym.rows.rows import row
+from vibench_gym.gym.server_processes import RESOURCES_NAME, GymServers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from vibench_gym.sandbox import uids
-from vibench_gym.sandbox.agent import cgroup
-from vibench_gym.sandbox.janitor import PREFIX, host_temporary_folder, remove_tree
-from vibench_gym.sandbox.locks import try_claim
+from vibench_gym.sandbox.cleanup.janitor import PREFIX, host_temporary_folder, remove_tree
+from vibench_gym.sandbox.cleanup.locks import try_claim
+from vibench_gym.sandbox.zone import uids
+from vibench_gym.sandbox.zone.daemon import cgroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

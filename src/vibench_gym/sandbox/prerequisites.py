@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.agent import cgroup
-from vibench_gym.sandbox.bwrap_program import find_bwrap
-from vibench_gym.sandbox.janitor import python_command
-from vibench_gym.sandbox.uids import uid_base
+from vibench_gym.sandbox.cleanup.janitor import python_command
+from vibench_gym.sandbox.zone.bwrap_program import find_bwrap
+from vibench_gym.sandbox.zone.daemon import cgroup
+from vibench_gym.sandbox.zone.uids import uid_base
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ def system_tools() -> Check:
 
 def namespaces() -> Check:
     """Whether a process of ours may make the namespaces of a zone and, in them, of a box."""
-    code, output = _output(python_command("agent.namespace_probe"))
+    code, output = _output(python_command("zone.daemon.namespace_probe"))
     if code == 0:
         return Check("namespaces", True, "may be made")
     return Check("namespaces", False, f"cannot be made: {output or code}", _namespace_fix())
@@ -118,7 +118,7 @@ def _in_container() -> bool:
 
 def overlay() -> Check:
     """Whether snapshots can be shown through an overlay; they are copied where not."""
-    code, output = _output(python_command("agent.namespace_probe", "overlay"))
+    code, output = _output(python_command("zone.daemon.namespace_probe", "overlay"))
     detail = "used for snapshots" if code == 0 else f"refused ({output}); snapshots are copied"
     return Check("overlay", True, detail)
 

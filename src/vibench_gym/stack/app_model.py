@@ -22,8 +22,13 @@ from vibench_gym.core.config import MIB
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.loopback import is_loopback
 from vibench_gym.core.redact import MIN_SECRET, redact
-from vibench_gym.stack.http_wire import HttpProtocolError, Request, read_request, send_response
-from vibench_gym.stack.serving import serving
+from vibench_gym.stack.registry.http_wire import (
+    HttpProtocolError,
+    Request,
+    read_request,
+    send_response,
+)
+from vibench_gym.stack.socket_server import serving
 
 if TYPE_CHECKING:
     import socket

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from vibench_gym.core.errors import AppStartFailed
 from vibench_gym.stack import postgres
-from vibench_gym.stack.app_box import START_SCRIPT
 from vibench_gym.stack.base import AppStatus
+from vibench_gym.stack.local.boxes import START_SCRIPT
 from vibench_gym.stack.readiness import Probe, probe
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.sandbox.zone import Box, Zone
-    from vibench_gym.stack.app_box import AppBoxes
+    from vibench_gym.sandbox.zone.zone import Box, Zone
+    from vibench_gym.stack.local.boxes import AppBoxes
     from vibench_gym.stack.readiness import Connect
 
 STOP_GRACE_S = 3.0

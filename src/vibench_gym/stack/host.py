@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vibench_gym.stack.cache import cache_root
-from vibench_gym.stack.chromium import find_chromium
-from vibench_gym.stack.registries import find_registries
-from vibench_gym.stack.templates import find_template
-from vibench_gym.stack.toolchain import find_toolchain
+from vibench_gym.stack.local.template import find_template
+from vibench_gym.stack.registry.registries import find_registries
+from vibench_gym.stack.toolchain.chromium import find_chromium
+from vibench_gym.stack.toolchain.toolchain import find_toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.stack.chromium import Chromium
-    from vibench_gym.stack.registries import Registries
-    from vibench_gym.stack.toolchain import Toolchain
+    from vibench_gym.stack.registry.registries import Registries
+    from vibench_gym.stack.toolchain.chromium import Chromium
+    from vibench_gym.stack.toolchain.toolchain import Toolchain
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,15 @@ import struct
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.zone import Bind, BoxSpec
+from vibench_gym.sandbox.zone.zone import Bind, BoxSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.config import ProcessLimits
-    from vibench_gym.sandbox.zone import Box, Zone
+    from vibench_gym.sandbox.zone.zone import Box, Zone
     from vibench_gym.stack.readiness import Connect
-    from vibench_gym.stack.toolchain import PostgresBinaries
+    from vibench_gym.stack.toolchain.postgres import PostgresBinaries
 
 PORT = 5432
 DATABASE = "appdb"

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from vibench_gym.browser.arguments import TOOL_SPECS
 from vibench_gym.browser.base import Observation
+from vibench_gym.browser.tools.arguments import TOOL_SPECS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,14 +17,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from vibench_gym.core.mutant import apply_mutant, load_mutants
-from vibench_gym.core.task import artifacts_of, bundled_tasks_dir, load_task
-from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.core.tasks.mutant import apply_mutant, load_mutants
+from vibench_gym.core.tasks.task import artifacts_of, bundled_tasks_dir, load_task
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.task import Task
 
 FILES_PER_TURN = 8
 MATCH_CHARS = 400

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.docker.vibench_lab import card
+from support.grading import make_plan
 from vibench_gym.core.errors import VerdictUnusable
-from vibench_gym.core.scorecard import check_verdicts, score_plan
+from vibench_gym.core.scoring.scorecard import check_verdicts, score_plan
 from vibench_gym.core.status import StepOutcome
 from vibench_gym.grading.vibench.card import (
     CARD,
@@ -20,13 +22,11 @@ from vibench_gym.grading.vibench.card import (
     forged_verdicts,
     read_card,
 )
-from vibench_gym.testing.grading import make_plan
-from vibench_gym.testing.vibench_lab import card
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vibench_gym.core.plan import TestPlan
+    from vibench_gym.core.tasks.plan import TestPlan
 
 SOFT = "Look (non-fatal): it is blue."
 PLAN = make_plan("p", [("one", "Look.", 3), ("two", SOFT, 4), ("three", "Again.", 5)])
@@ -81,7 +81,7 @@ def test_a_step_without_points_passes_until_something_fails(tmp_path: Path) -> N
 
 def test_the_declared_sum_of_a_known_exception_is_no_claim(tmp_path: Path) -> None:
     text = PLAN.text.replace("<full_points>12<", "<full_points>20<")
-    from vibench_gym.core.plan import scan_plan  # noqa: PLC0415 - of this test only
+    from vibench_gym.core.tasks.plan import scan_plan  # noqa: PLC0415 - of this test only
 
     plan, _ = scan_plan(text, "p.txt", "p")
     assert plan is not None

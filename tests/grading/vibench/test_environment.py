@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.docker.vibench_lab import KEY
+from support.docker.vibench_stub import make_checkout
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
 from vibench_gym.grading.vibench.checkout import BASE_IMAGE, Checkout, find_docker
 from vibench_gym.grading.vibench.environment import GraderEnvironment, grader_environment
-from vibench_gym.testing.vibench_lab import KEY
-from vibench_gym.testing.vibench_stub import make_checkout
 
 if TYPE_CHECKING:
     from pathlib import Path

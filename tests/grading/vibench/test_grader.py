@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.docker.vibench_lab import KEY, VibenchLab, card
+from support.grading import make_plan
 from vibench_gym.core.config import ArchiveBudget, VibenchConfig
 from vibench_gym.core.errors import AppStartFailed, DatabaseUnavailable
-from vibench_gym.core.rescore import rescore
 from vibench_gym.core.rundir import RunDir
+from vibench_gym.core.scoring.rescore import rescore
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
 from vibench_gym.grading.vibench.checkout import DockerHost
 from vibench_gym.grading.vibench.environment import GraderEnvironment
 from vibench_gym.grading.vibench.grader import VibenchGrader
 from vibench_gym.testing.fake_stack import FakeStack, FakeStackBuilder
-from vibench_gym.testing.grading import make_plan
-from vibench_gym.testing.vibench_lab import KEY, VibenchLab, card
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,7 +168,7 @@ async def test_an_app_with_a_model_of_its_own_is_not_blamed_by_a_control_without
 
 
 async def test_an_engine_that_went_away_is_told(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vibench_gym.grading.vibench.workplace.REMOVE_FOR_S", 0.1)
+    monkeypatch.setattr("vibench_gym.grading.vibench.script_run.REMOVE_FOR_S", 0.1)
     monkeypatch.setattr("vibench_gym.grading.vibench.janitor._REMOVE_FOR_S", 0.1)
     lab.docker = "false"
     done = await lab.run(lab.app({"agent-seed.sh": "exit 1\n"}))

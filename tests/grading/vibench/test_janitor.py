@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.sandbox.janitor import PREFIX
-from vibench_gym.testing.vibench_lab import until
+from support.docker.vibench_lab import until
+from vibench_gym.sandbox.cleanup.janitor import PREFIX
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,8 @@ GRADER = """
 import asyncio, sys
 from pathlib import Path
 from vibench_gym.grading.vibench.checkout import Checkout, DockerHost
-from vibench_gym.grading.vibench.workplace import Workplace
-from vibench_gym.testing.vibench_stub import make_checkout
+from vibench_gym.grading.vibench.script_run import Workplace
+from support.docker.vibench_stub import make_checkout
 
 async def main():
     root = Path(sys.argv[1])

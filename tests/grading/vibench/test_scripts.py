@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.docker.vibench_lab import until
 from vibench_gym.grading.vibench.scripts import Output, Script
-from vibench_gym.testing.vibench_lab import until
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.grading import make_app
 from vibench_gym.core.config import ArchiveBudget
 from vibench_gym.core.errors import SeedingFailed
-from vibench_gym.grading.vibench.keepsakes import keep_text, keep_tree
+from vibench_gym.grading.vibench.kept_output import keep_text, keep_tree
 from vibench_gym.grading.vibench.staging import stage_app, stage_seeding
-from vibench_gym.testing.grading import make_app
 
 if TYPE_CHECKING:
     from pathlib import Path

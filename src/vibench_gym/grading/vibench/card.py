@@ -15,18 +15,18 @@ import stat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from vibench_gym.core.errors import SubmissionFault, VerdictUnusable
-from vibench_gym.core.fatality import is_non_fatal
-from vibench_gym.core.scorecard import check_verdicts
+from vibench_gym.core.scoring.fatality import is_non_fatal
+from vibench_gym.core.scoring.scorecard import check_verdicts
 from vibench_gym.core.status import CheckOutcome, StepOutcome
 from vibench_gym.core.verdict import Check, Evidence, StepVerdict
-from vibench_gym.grading.hygiene import clip
-from vibench_gym.grading.verdict_book import nothing_reached
+from vibench_gym.grading.qa.verdict_recorder import nothing_reached
+from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from vibench_gym.core.plan import Step, TestPlan
+    from vibench_gym.core.tasks.plan import Step, TestPlan
 
 CARD: Final = "evaluation-finished.json"
 MAX_CARD_BYTES: Final = 2 * 1024 * 1024

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from vibench_gym.core.errors import GraderFault, SubmissionFault
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
-from vibench_gym.grading.bench import settle
+from vibench_gym.grading.context import settle
 from vibench_gym.grading.events import Stopwatch
-from vibench_gym.grading.hygiene import clip
 from vibench_gym.grading.plan_run import failed_record, finished_record, reset_plan, store_plan
-from vibench_gym.grading.rollout import RolloutBook
+from vibench_gym.grading.rollout_recorder import RolloutBook
+from vibench_gym.grading.untrusted_text import clip
 from vibench_gym.grading.vibench.plan import PlanBench, VibenchPlan
 from vibench_gym.grading.vibench.staging import stage_app
-from vibench_gym.sandbox.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from vibench_gym.core.config import ArchiveBudget, VibenchConfig
     from vibench_gym.core.errors import VibenchGymError
-    from vibench_gym.core.plan import TestPlan
     from vibench_gym.core.records import PlanRecord, RolloutRecord
     from vibench_gym.core.rundir import RolloutDir
-    from vibench_gym.core.task import Task
+    from vibench_gym.core.tasks.plan import TestPlan
+    from vibench_gym.core.tasks.task import Task
     from vibench_gym.grading.vibench.checkout import Checkout, DockerHost
     from vibench_gym.grading.vibench.environment import GraderEnvironment
     from vibench_gym.stack.base import StackBuilder

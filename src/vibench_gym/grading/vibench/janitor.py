@@ -17,7 +17,11 @@ import sys
 from dataclasses import asdict, dataclass
 
 from vibench_gym.grading.vibench import leftovers
-from vibench_gym.sandbox.janitor_list import JanitorList, isolated_python, read_to_the_owners_end
+from vibench_gym.sandbox.cleanup.janitor_list import (
+    JanitorList,
+    isolated_python,
+    read_to_the_owners_end,
+)
 
 _REMOVE_FOR_S = 120.0
 

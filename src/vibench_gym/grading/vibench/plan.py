@@ -34,20 +34,20 @@ from vibench_gym.core.errors import (
 from vibench_gym.core.records import PlanRecord
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.events import EventLog, Stopwatch
-from vibench_gym.grading.hygiene import Flags, clip
-from vibench_gym.grading.verdict_book import nothing_reached
-from vibench_gym.grading.vibench import keepsakes
+from vibench_gym.grading.qa.verdict_recorder import nothing_reached
+from vibench_gym.grading.untrusted_text import Flags, clip
+from vibench_gym.grading.vibench import kept_output
 from vibench_gym.grading.vibench.card import CardForged, Judged, forged_verdicts, read_card
+from vibench_gym.grading.vibench.script_run import Workplace
 from vibench_gym.grading.vibench.staging import stage_seeding
-from vibench_gym.grading.vibench.workplace import Workplace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from vibench_gym.core.config import ArchiveBudget, VibenchConfig
-    from vibench_gym.core.plan import TestPlan
     from vibench_gym.core.rundir import PlanDir
+    from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.grading.vibench.checkout import Checkout, DockerHost
     from vibench_gym.grading.vibench.environment import GraderEnvironment
     from vibench_gym.grading.vibench.scripts import ScriptResult
@@ -188,7 +188,7 @@ class VibenchPlan:
         program = checkout.seed if phase == "seed" else checkout.evaluate
         done = await place.script(program, arguments, max(0.0, deadline - time.monotonic()))
         await asyncio.to_thread(
-            keepsakes.keep_text, self.directory.path, f"{phase}.log", done.output, clean
+            kept_output.keep_text, self.directory.path, f"{phase}.log", done.output, clean
         )
         if done.timed_out:
             limit = self.bench.config.plan_timeout_s
@@ -198,7 +198,7 @@ class VibenchPlan:
     async def _keep(self, folder: Path) -> None:
         if self.bench.config.keep_artifacts:
             await asyncio.to_thread(
-                keepsakes.keep_tree, folder, self.directory.path, self.bench.environment.clean
+                kept_output.keep_tree, folder, self.directory.path, self.bench.environment.clean
             )
 
     def _failed(

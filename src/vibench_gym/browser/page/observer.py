@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Turns the state of the page after a call into an `Observation`: bounded text and a picture."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from playwright.async_api import Error as PlaywrightError
+
+from vibench_gym.browser.base import Observation
+from vibench_gym.browser.failures import PageUnresponsive, bounded
+from vibench_gym.browser.page.document import TITLE_CHARS, read_document
+from vibench_gym.browser.page.screenshots import Album
+from vibench_gym.browser.page.snapshot import escape_unsafe, quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vibench_gym.browser.page.pages import Pages
+    from vibench_gym.browser.page.tabs import Tab, Visitor
+
+URL_CHARS = 500
+MAX_CONSOLE = 5
+CONSOLE_CHARS = 300
+MAX_NEWS = 10
+RESULT_CHARS = 12_000
+_LOOK_TIMEOUT_S = 20.0
+_LOADING_LOOK_S = 2.0
+_MAX_TABS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was done, and how the page is to be looked at now."""
+
+    tool: str
+    result: str = ""
+    is_error: bool = False
+    show_screenshot: bool = False
+    full_page: bool = False
+    only: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def failed(self, message: str) -> Look:
+        """The same call, not carried out."""
+        return replace(self, result=f"error: {message}", is_error=True)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one look at a page gave."""
+
+    title: str = ""
+    snapshot: str | None = None
+    console: tuple[str, ...] = ()
+    screenshot: Path | None = None
+    hangs: bool = False
+    loading: bool = False
+    truncated: bool = False
+
+
+class Observer:
+    """Makes the observations of one browser, numbered."""
+
+    def __init__(self, pages: Pages, screenshots_dir: Path) -> None:
+        self._pages = pages
+        self._album = Album(screenshots_dir, pages.config.max_screenshots)
+        self._seq = 0
+        self.saw_nothing = False
+        """Whether the last look got nothing from the page: it hangs, or more than it is gone."""
+
+    async def look(self, look: Look) -> Observation:
+        """Look at the current tab.
+
+        Raises:
+            PlaywrightError: the browser is gone.
+        """
+        visitor = self._pages.visitor
+        await self._close_refused(visitor)
+        tab = await self._pages.current()
+        seen = _Seen() if tab.crashed else await self._see(tab, look)
+        self.saw_nothing = seen.snapshot is None
+        if seen.hangs:
+            look = replace(look, is_error=True)
+        self._seq += 1
+        dialogs = self._pages.dialogs.take()
+        text = self._text(look, visitor, tab, seen, dialogs)
+        return Observation(
+            id=f"obs-{self._seq:04d}",
+            seq=self._seq,
+            tool=look.tool,
+            text=text,
+            is_error=look.is_error or tab.crashed,
+            url=tab.page.url[:URL_CHARS],
+            title=seen.title,
+            context=visitor.name,
+            tab=tab.name,
+            screenshot=seen.screenshot,
+            show_screenshot=look.show_screenshot and seen.screenshot is not None,
+            dialogs=dialogs,
+            waited_on_app_s=self._pages.wait.take(),
+            truncated=seen.truncated,
+            page_crashed=tab.crashed,
+            extra={**look.extra, **_blocked(visitor), **_status(tab)},
+        )
+
+    async def _see(self, tab: Tab, look: Look) -> _Seen:
+        seen = _Seen()
+        if tab.hung:
+            seen.hangs = True
+            return seen
+        loading = tab.activity.is_navigating()
+        limit = _LOADING_LOOK_S if loading else _LOOK_TIMEOUT_S
+        try:
+            await bounded(self._see_page(tab, look, seen), limit)
+        except PageUnresponsive:
+            self._pages.wait.seconds += limit
+            seen.loading = tab.activity.is_navigating()
+            seen.hangs = tab.hung = not seen.loading
+        else:
+            if loading:
+                tab.activity.navigation_over()
+        return seen
+
+    async def _see_page(self, tab: Tab, look: Look, seen: _Seen) -> None:
+        for attempt in (1, 2, 3):
+            try:
+                await self._see_document(tab, look, seen)
+            except PlaywrightError:
+                # A navigation in between: the next document is what counts.
+                if tab.crashed or tab.page.is_closed() or attempt == 3:  # noqa: PLR2004
+                    return
+                await asyncio.sleep(0.1 * attempt)
+            else:
+                return
+
+    async def _see_document(self, tab: Tab, look: Look, seen: _Seen) -> None:
+        seen.title, snapshot = await read_document(
+            tab, limit=self._pages.config.snapshot_chars, only=look.only
+        )
+        tab.snapshot = snapshot
+        seen.snapshot, seen.truncated = snapshot.text, snapshot.truncated
+        seen.console = await _console(tab)
+        wanted = look.show_screenshot and not self._album.overfull
+        if seen.screenshot is None and (wanted or not self._album.full):
+            seen.screenshot = await self._album.take(tab, full_page=look.full_page)
+
+    def _text(
+        self, look: Look, visitor: Visitor, tab: Tab, seen: _Seen, dialogs: tuple[str, ...]
+    ) -> str:
+        lines = [
+            f"Result: {_indented(look.result)}",
+            f"Page: {self._place(visitor, tab, seen)}",
+        ]
+        news, visitor.news = visitor.news[:MAX_NEWS], []
+        lines += [f"Note: {escape_unsafe(item)}" for item in news]
+        if tab.file_chooser is not None:
+            lines.append("Note: the page asks for a file: use upload")
+        lines += [f"Dialogs: {report}" for report in dialogs]
+        lines += [f"Console: {message}" for message in seen.console]
+        if seen.screenshot is not None:
+            lines.append(f"Screenshot: {seen.screenshot.stem}")
+        if tab.crashed:
+            lines.append("Snapshot: none, the page has crashed; open it again")
+        elif seen.loading:
+            lines.append("Snapshot: none, the app has not answered with the next page yet")
+        elif seen.hangs:
+            lines.append("Snapshot: none, the page does not respond; open or reload starts it anew")
+        elif seen.snapshot is None:
+            lines.append("Snapshot: none, the page gave none")
+        else:
+            lines += ["Snapshot:", seen.snapshot or "  (nothing is on the page)"]
+        return "\n".join(lines)
+
+    def _place(self, visitor: Visitor, tab: Tab, seen: _Seen) -> str:
+        tabs = ", ".join(
+            f"{other.name}*" if other is tab else other.name
+            for other in visitor.tabs[:_MAX_TABS_SHOWN]
+        )
+        url = escape_unsafe(tab.page.url[:URL_CHARS])
+        place = f"{url}  (title {quoted(seen.title, TITLE_CHARS)})  {visitor.name}/{tab.name}"
+        place += f"  [tabs: {tabs}]"
+        if len(self._pages.visitors) > 1:
+            names = ", ".join(
+                f"{name}*" if name == visitor.name else name for name in self._pages.visitors
+            )
+            place += f"  [contexts: {names}]"
+        return place
+
+    async def _close_refused(self, visitor: Visitor) -> None:
+        refused, visitor.refused_popups = visitor.refused_popups, []
+        if refused:
+            visitor.news.append(f"{len(refused)} more tabs were closed: too many are open")
+        for page in refused:
+            with contextlib.suppress(PlaywrightError, PageUnresponsive):
+                await bounded(page.close(), 2.0)
+
+
+def _indented(result: str) -> str:
+    """A result of several lines, none of which can pass for a line of ours."""
+    first, *rest = escape_unsafe(result)[:RESULT_CHARS].split("\n")
+    return "\n".join([first, *(f"  {line}" for line in rest)])
+
+
+async def _console(tab: Tab) -> tuple[str, ...]:
+    """Errors since the last look, pulled: a page that floods its console costs us nothing."""
+    messages = await tab.page.console_messages()
+    errors = [f"error {quoted(m.text, CONSOLE_CHARS)}" for m in messages if m.type == "error"]
+    thrown = await tab.page.page_errors()
+    errors += [f"uncaught {quoted(str(error), CONSOLE_CHARS)}" for error in thrown]
+    if messages:
+        await tab.page.clear_console_messages()
+    if thrown:
+        await tab.page.clear_page_errors()
+    more = len(errors) - MAX_CONSOLE
+    return (*errors[:MAX_CONSOLE], *([f"and {more} more errors"] if more > 0 else []))
+
+
+def _blocked(visitor: Visitor) -> dict[str, Any]:
+    hosts = sorted({host for tab in visitor.tabs for host in tab.blocked_hosts})
+    return {"blocked_hosts": hosts} if hosts else {}
+
+
+def _status(tab: Tab) -> dict[str, Any]:
+    return {} if tab.http_status is None else {"http_status": tab.http_status}

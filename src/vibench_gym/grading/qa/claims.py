@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a judge says a page showed, held against what it was shown.
+
+A check may cite words of the page (`saw`) and observations by their id. What is cited has to be in
+an observation of the step at hand. Where it is not, the judge is asked to cite again or not at all,
+a few times; then the check counts as it stands, and the record says that its claim was not found.
+So a claim costs no plan its verdict: an app whose pages confuse a judge cannot get itself masked.
+
+Words are compared without case, punctuation and white space, since snapshots quote and escape.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+from vibench_gym.grading.untrusted_text import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from vibench_gym.grading.qa.verdict_tools import RecordCheck
+
+MAX_ASKED: Final = 2
+"""Times per step that a judge is asked to cite again."""
+MAX_LOOKS: Final = 200
+"""Observations of a step whose words are kept, the latest."""
+_ID: Final = re.compile(r"\bobs-\d{1,9}\b")
+_NO_WORD: Final = re.compile(r"[\W_]+")
+
+
+class Claims:
+    """The claims of one plan, step by step. `on_flag` is told of every one that was not found."""
+
+    def __init__(self, on_flag: Callable[[str], object]) -> None:
+        self._on_flag = on_flag
+        self._looks: dict[str, str] = {}
+        self._asked = 0
+
+    def begin_step(self) -> None:
+        """Forget the observations of the step before."""
+        self._looks.clear()
+        self._asked = 0
+
+    def shown(self, observation_id: str, text: str) -> None:
+        """Note what the judge was shown."""
+        if len(self._looks) >= MAX_LOOKS:
+            del self._looks[next(iter(self._looks))]
+        self._looks[observation_id] = f" {_words(text)} "
+
+    def objection(self, step: str, call: RecordCheck) -> str | None:
+        """Why the judge should cite again, None where the check can be recorded."""
+        wrong = list(self._not_found(call))
+        if not wrong:
+            return None
+        self._on_flag(f"claim not found in {step}: {clip('; '.join(wrong), 200)}")
+        self._asked += 1
+        if self._asked > MAX_ASKED:
+            return None
+        return (
+            f"no observation of this step holds {', '.join(wrong)}. Look at the page, then record"
+            " the check with words that it shows, or without any"
+        )
+
+    def _not_found(self, call: RecordCheck) -> Iterable[str]:
+        for words in call.saw:
+            wanted = _words(words)
+            if wanted and not any(f" {wanted} " in look for look in self._looks.values()):
+                yield repr(clip(words, 80))
+        for cited in dict.fromkeys(_ID.findall(" ".join((call.reason, *call.saw)))):
+            if cited not in self._looks:
+                yield cited
+
+
+def _words(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _NO_WORD.sub(" ", folded).strip()

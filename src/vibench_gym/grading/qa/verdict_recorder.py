@@ -1,0 +1,321 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts of one plan: what may be recorded, what is refused, and what a step came to.
+
+The QA agent says what it saw; this book decides whether that is a verdict. Invariants:
+
+* Steps are judged once each and in order; nothing is recorded after a fatal failure.
+* What is fatal follows from the plan's text alone: a quote that is not in the step changes nothing.
+* A failure that would be fatal counts only after a second look, and both looks are kept.
+* A pass needs an observation that was captured in the step and that the agent has been shown.
+* A step's outcome is derived from its checks; the agent's own word for it only has to agree.
+* A verdict that breaks these is refused and asked for once more per step, then `VerdictUnusable`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from vibench_gym.core.errors import VerdictUnusable
+from vibench_gym.core.scoring.fatality import is_non_fatal
+from vibench_gym.core.status import CheckOutcome, StepOutcome
+from vibench_gym.core.verdict import Check, StepVerdict
+from vibench_gym.grading.qa.open_step import (
+    TEXT_CHARS,
+    OpenStep,
+    Pending,
+    add_up,
+    look_of,
+    same_check_key,
+    tidy,
+)
+from vibench_gym.grading.untrusted_text import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vibench_gym.core.tasks.plan import Step, TestPlan
+
+MAX_REFUSALS: Final = 1
+"""Refused verdicts a step may hold; one more makes the plan's verdicts unusable (rule 9)."""
+MAX_TOO_EARLY: Final = 5
+"""Verdicts given before their observation was shown, per step: no mismatch, so more patience."""
+MAX_CHECKS: Final = 200
+
+ReplyKind = Literal["recorded", "look_again", "next_step", "all_done", "stopped", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the book makes of a call, with the text for the agent."""
+
+    kind: ReplyKind
+    text: str
+
+
+class VerdictBook:
+    """Collects the verdicts of one plan, step by step.
+
+    Raises:
+        VerdictUnusable: from `record_check`, `end_step` and `refuse`, after too many refusals.
+    """
+
+    def __init__(self, plan: TestPlan, *, on_flag: Callable[[str], object] | None = None) -> None:
+        self.plan = plan
+        self._on_flag = on_flag
+        self._verdicts: list[StepVerdict] = []
+        self._stopped = False
+        self._refused_this_turn = False
+        self._open: OpenStep | None = OpenStep(plan.steps[0])
+
+    @property
+    def current(self) -> Step | None:
+        """The step to be judged now; None when every reached step has its verdict."""
+        return self._open.step if self._open else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every reached step has its verdict."""
+        return self._open is None
+
+    @property
+    def look_again_pending(self) -> bool:
+        """Whether a failure waits for being judged once more."""
+        return self._open is not None and self._open.pending is not None
+
+    def begin_turn(self) -> None:
+        """The agent has now been shown everything captured so far."""
+        self._refused_this_turn = False
+        if self._open is not None:
+            self._open.shown_page |= self._open.page_this_turn
+            self._open.page_this_turn = False
+
+    def not_shown(self) -> None:
+        """What the agent was to be shown was kept from it: it carries no pass."""
+        if self._open is not None:
+            self._open.shown_page = self._open.page_this_turn = False
+
+    def add_evidence(self, evidence_id: str, *, shows_page: bool) -> None:
+        """Note an observation captured in the current step.
+
+        `shows_page` is False where there is nothing to be seen: the page has crashed.
+        """
+        if self._open is None:
+            return
+        self._open.evidence.append(evidence_id)
+        self._open.since_check.append(evidence_id)
+        self._open.page_this_turn |= shows_page
+
+    def record_check(
+        self, *, step: str, check: str, outcome: str, reason: str = "", quote: str = ""
+    ) -> Reply:
+        """Record one check of the current step, or ask for a second look, or refuse."""
+        current, text = self._open, tidy(check)
+        if current is None:
+            return self.refuse(_NOTHING_OPEN)
+        if objection := self._objection(current, step, text, outcome):
+            return self.refuse(objection)
+        result = CheckOutcome(outcome)
+        if result is CheckOutcome.PASSED and (early := self._unseen(current)):
+            return early
+        non_fatal = self._non_fatal(current.step, quote)
+        if result is not CheckOutcome.PASSED and not non_fatal and current.pending is None:
+            current.pending = Pending(text, look_of(current))
+            current.since_check.clear()
+            return Reply("look_again", _LOOK_AGAIN)
+        quote = quote.strip() if non_fatal else ""
+        return self._record(current, text, result, clip(reason.strip(), TEXT_CHARS), quote)
+
+    def end_step(self, *, step: str, outcome: str) -> Reply:
+        """Close the current step with the outcome that its checks add up to, or refuse."""
+        current = self._open
+        if current is None:
+            return self.refuse(_NOTHING_OPEN)
+        if problem := self._misplaced(current, step, outcome):
+            return self.refuse(problem)
+        if current.pending:
+            return self.refuse(f"judge the check {current.pending.text!r} once more first")
+        if not current.checks:
+            return self.refuse("no check is on record for this step: record each with record_check")
+        derived = add_up(current.checks)
+        if (outcome == StepOutcome.PASSED) != (derived is StepOutcome.PASSED):
+            return self.refuse(
+                f"outcome {outcome!r} contradicts the recorded checks, which make it {derived!s}"
+            )
+        if derived is StepOutcome.PASSED and not current.shown_page:
+            return self.refuse("a pass needs an observation of the page from this step")
+        return self._close(current, derived)
+
+    def fail_current(self, check: str, reason: str) -> None:
+        """End the plan with a fatal failure of the step at hand, on the grader's own observation.
+
+        For what the grader itself measured: the app is gone, took down its page, or is too slow.
+        Does nothing when every reached step has its verdict.
+        """
+        if self._open is None:
+            return
+        current = self._open
+        first = current.pending.first_look if current.pending else ()
+        current.pending = None
+        current.checks.append(
+            Check(
+                text=check,
+                outcome=CheckOutcome.FAILED,
+                fatal=True,
+                reason=clip(reason, TEXT_CHARS),
+                evidence=look_of(current),
+                first_look=first,
+            )
+        )
+        self._close(current, StepOutcome.FAILED)
+
+    def refuse(self, why: str) -> Reply:
+        """Refuse a verdict; calls of one turn that go wrong together count once.
+
+        Raises:
+            VerdictUnusable: the step had its refusal already.
+        """
+        if not self._refused_this_turn:
+            self._refused_this_turn = True
+            if self._open is not None:
+                self._open.refusals += 1
+                if self._open.refusals > MAX_REFUSALS:
+                    raise VerdictUnusable(
+                        f"step {self._open.step.name!r}: refused again, after being asked once"
+                        f" more: {why}"
+                    )
+        return Reply("refused", f"REFUSED: {why}. Correct it now; there is no third try.")
+
+    def verdicts(self) -> tuple[StepVerdict, ...]:
+        """One verdict per step of the plan; what was never judged is `not_reached`."""
+        judged = {verdict.step for verdict in self._verdicts}
+        rest = (step for step in self.plan.steps if step.name not in judged)
+        return (*self._verdicts, *(not_reached(step) for step in rest))
+
+    @property
+    def all_passed(self) -> bool:
+        """Whether every step of the plan was judged and passed."""
+        return len(self._verdicts) == len(self.plan.steps) and all(
+            verdict.outcome is StepOutcome.PASSED for verdict in self._verdicts
+        )
+
+    def _objection(self, current: OpenStep, step: str, text: str, outcome: str) -> str:
+        """Why a check cannot be recorded now; empty if it can."""
+        if problem := self._misplaced(current, step, outcome):
+            return problem
+        if not text:
+            return "a check needs a text: name what the plan asks for"
+        if current.stopped:
+            return "a fatal failure is on record: end_step is the only call left"
+        if current.pending and same_check_key(text) != same_check_key(current.pending.text):
+            return f"judge the check {current.pending.text!r} once more first"
+        if len(current.checks) >= MAX_CHECKS:
+            return f"{MAX_CHECKS} checks are on record: end the step"
+        return ""
+
+    def _misplaced(self, current: OpenStep, step: str, outcome: str) -> str:
+        if step == current.step.name:
+            known_outcome = outcome in _CHECK_OUTCOMES
+            return "" if known_outcome else f"unknown outcome {outcome!r}: passed, failed, blocked"
+        if step not in {known.name for known in self.plan.steps}:
+            return f"the plan has no step {step!r}; the step at hand is {current.step.name!r}"
+        if any(verdict.step == step for verdict in self._verdicts):
+            return f"step {step!r} has its verdict already; at hand is {current.step.name!r}"
+        return f"step {step!r} is not reached yet; the step at hand is {current.step.name!r}"
+
+    def _unseen(self, current: OpenStep) -> Reply | None:
+        """The refusal of a pass that nothing shown so far can carry."""
+        if current.shown_page:
+            return None
+        if current.page_this_turn and current.too_early < MAX_TOO_EARLY:
+            current.too_early += 1
+            return Reply("refused", f"REFUSED: {_TOO_EARLY}")
+        return self.refuse("nothing was looked at in this step: look at the page, then judge")
+
+    def _non_fatal(self, step: Step, quote: str) -> bool:
+        if not quote.strip():
+            return False
+        if is_non_fatal(step.prose, quote):
+            return True
+        if self._on_flag is not None:
+            self._on_flag(
+                f"refused quote in {step.name}: {clip(quote.strip(), 160)!r} makes nothing"
+                " non-fatal in this step"
+            )
+        return False
+
+    def _record(
+        self, current: OpenStep, text: str, outcome: CheckOutcome, reason: str, quote: str
+    ) -> Reply:
+        check = Check(
+            text=current.pending.text if current.pending else text,
+            outcome=outcome,
+            fatal=not quote,
+            reason=reason,
+            quote=quote,
+            evidence=look_of(current),
+            first_look=current.pending.first_look if current.pending else (),
+        )
+        current.pending = None
+        current.checks.append(check)
+        current.since_check.clear()
+        if outcome is CheckOutcome.PASSED:
+            return Reply("recorded", "RECORDED passed.")
+        if check.fatal:
+            current.stopped = True
+            return Reply(
+                "recorded",
+                f"RECORDED {outcome}. This is fatal: the plan stops with this step."
+                f" Call end_step with outcome {outcome}.",
+            )
+        return Reply("recorded", f"RECORDED {outcome}, not fatal: go on with this step.")
+
+    def _close(self, current: OpenStep, outcome: StepOutcome) -> Reply:
+        failed = next((c for c in current.checks if c.outcome is not CheckOutcome.PASSED), None)
+        # A fatal failure is the one that explains the stop, even after non-fatal ones.
+        fatal = next(
+            (c for c in current.checks if c.fatal and c.outcome is not CheckOutcome.PASSED), None
+        )
+        shown = fatal or failed
+        self._verdicts.append(
+            StepVerdict(
+                step=current.step.name,
+                outcome=outcome,
+                fatal=fatal is not None,
+                failed_check=shown.text if shown else None,
+                reason=shown.reason if shown else "",
+                checks=tuple(current.checks),
+                evidence=tuple(current.evidence),
+            )
+        )
+        self._open = None
+        if fatal is not None:
+            return Reply("stopped", "STOPPED: a fatal failure ends the plan. Call finish.")
+        following = self.plan.steps[len(self._verdicts) :]
+        if not following:
+            return Reply("all_done", "ALL STEPS DONE: call finish.")
+        self._open = OpenStep(following[0])
+        return Reply("next_step", f"NEXT STEP: {following[0].name}\n\n{following[0].prose}")
+
+
+def not_reached(step: Step) -> StepVerdict:
+    """The verdict of a step that nobody came to."""
+    return StepVerdict(step=step.name, outcome=StepOutcome.NOT_REACHED)
+
+
+def nothing_reached(plan: TestPlan) -> tuple[StepVerdict, ...]:
+    """The verdicts of a plan that never started."""
+    return tuple(not_reached(step) for step in plan.steps)
+
+
+_NOTHING_OPEN: Final = "every reached step has its verdict; call finish"
+_CHECK_OUTCOMES: Final = frozenset(str(outcome) for outcome in CheckOutcome)
+_LOOK_AGAIN: Final = (
+    "LOOK AGAIN: this failure would end the plan, and no quoted sentence of the step makes it"
+    " non-fatal. Below is a fresh look at the page, taken after a short wait and without any"
+    " action. Judge the same check once more: call record_check with the same check text."
+)
+_TOO_EARLY: Final = (
+    "you have not seen the result of that action yet. Read the observation, then record the check."
+)

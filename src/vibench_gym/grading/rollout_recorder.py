@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The record of one rollout while it grows, written whenever something is known.
+
+At every moment the plans on disk are those of the artifact that the record names, so that whoever
+goes on from there, after an end at any moment, keeps all of them and none of another artifact.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from vibench_gym.core.records import RolloutRecord, SetupRecord
+from vibench_gym.core.scoring.scorecard import score_rollout
+from vibench_gym.core.status import ArtifactStatus
+from vibench_gym.grading.untrusted_text import clip
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vibench_gym.core.records import PlanRecord
+    from vibench_gym.core.rundir import RolloutDir
+    from vibench_gym.core.tasks.task import Task
+    from vibench_gym.grading.artifact import Unpacked
+    from vibench_gym.grading.events import Stopwatch
+    from vibench_gym.stack.base import SetupReport
+
+
+class RolloutBook:
+    """Keeps `rollout.json` up to date.
+
+    `before` is the record of an earlier grading in this folder that this one goes on from.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        directory: RolloutDir,
+        label: str,
+        grader: Literal["builtin", "vibench"] = "builtin",
+        *,
+        before: RolloutRecord | None = None,
+    ) -> None:
+        self._task = task
+        self._directory = directory
+        self.record = RolloutRecord(
+            label=label,
+            task=task.name,
+            artifact=task.artifact,
+            artifact_sha256=before.artifact_sha256 if before else None,
+            artifact_status=ArtifactStatus.OK,
+            grader=grader,
+            plans=tuple(plan.id for plan in task.plans),
+            plan_names={plan.id: plan.source for plan in task.plans},
+            started_at=_now(),
+            known_exceptions=task.known_exceptions,
+        )
+
+    def begin(self) -> None:
+        """Write the record of a rollout that runs."""
+        self._update()
+
+    def artifact(self, found: Unpacked) -> None:
+        """Note what the artifact is; the plans of any other are removed first.
+
+        Raises:
+            ResultsUnwritable: they stay, or it cannot be written.
+        """
+        if found.sha256 is None or found.sha256 != self.record.artifact_sha256:
+            self._directory.remove_plans()
+        status = found.rejected.status if found.rejected else ArtifactStatus.OK
+        message = clip(str(found.rejected), 2000) if found.rejected else ""
+        if found.sha256 is not None:
+            self._directory.write_artifact(found.sha256)
+        self._update(artifact_sha256=found.sha256, artifact_status=status, artifact_message=message)
+
+    def setup(self, report: SetupReport, found: Unpacked) -> None:
+        """Note what set-up did."""
+        self._update(
+            setup=SetupRecord(
+                duration_s=report.duration_s,
+                return_code=report.return_code,
+                log_tail=report.log_tail,
+                python_version=report.python_version,
+                node_version=report.node_version,
+                blocked_hosts=dict(report.blocked_hosts),
+                dropped_members=tuple(dict.fromkeys((*found.dropped, *report.dropped_members))),
+            )
+        )
+
+    def finish(self, records: Mapping[str, PlanRecord], watch: Stopwatch) -> RolloutRecord:
+        """Score the rollout and write its final record."""
+        score = score_rollout(
+            self._task.plans,
+            records,
+            self.record.artifact_status,
+            self.record.artifact_message,
+        )
+        self._update(
+            reward=score.reward,
+            build_failed=score.build_failed,
+            mask_sample=score.mask_sample,
+            failure_kind=score.failure_kind,
+            failure_reason=score.failure_reason,
+            timings=watch.records(),
+            finished_at=_now(),
+        )
+        return self.record
+
+    def _update(self, **changes: object) -> None:
+        # Through the constructor: a copy with changes would not be checked.
+        fields = {name: getattr(self.record, name) for name in RolloutRecord.model_fields}
+        self.record = RolloutRecord(**{**fields, **changes})
+        self._directory.write_rollout(self.record)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

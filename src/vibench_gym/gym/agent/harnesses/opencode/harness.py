@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""OpenCode, driven headless.
+
+The prompt goes in on standard input (as an argument it arrives in quotes), settings by environment,
+events come out as JSON lines. Its own files stay in a folder of the rollout's; updates, telemetry,
+sharing and the fetch of model lists are off. Settings are checked with the program itself at start:
+one that it does not know is dropped in silence, and would cost every task of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
+from vibench_gym.gym.agent.harnesses.base import HarnessRun
+from vibench_gym.gym.agent.harnesses.opencode.events import read_events
+from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vibench_gym.gym.agent.harnesses.base import HarnessTask, Program, Transcript
+
+PROVIDER = "gym"
+MODEL = "policy"
+CHECK_TIMEOUT_S = 60.0
+_QUIET = {
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    "OPENCODE_DISABLE_SHARE": "1",
+    "OPENCODE_DISABLE_CLAUDE_CODE": "1",
+    "OPENCODE_DISABLE_EXTERNAL_SKILLS": "1",
+    "OPENCODE_DISABLE_TERMINAL_TITLE": "1",
+}
+_MASKED = frozenset({"apiKey"})
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCode:
+    """See `vibench_gym.gym.agent.harnesses.base.Harness`.
+
+    `settings` are merged into ours, deeply, and win; but not over the model's address.
+    """
+
+    program: Program | None
+    context_tokens: int = 262_144
+    output_tokens: int = 32_000
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    debug: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in observations and logs."""
+        return "opencode"
+
+    def check(self) -> None:
+        """See that the program runs and takes our settings whole.
+
+        Raises:
+            ConfigError: a setting is unknown to it or wrong.
+            PrerequisiteMissing: it is not there or does not run.
+        """
+        if self.program is None:
+            return
+        config = self.config("http://127.0.0.1:9/v1")
+        told = self._ask("debug", "config", config=config)
+        try:
+            known = json.loads(told)
+        except ValueError:
+            raise ConfigError(f"OpenCode refuses its settings: {told.strip()[-500:]}") from None
+        missing = list(_missing(config, known))
+        if missing:
+            raise ConfigError(f"OpenCode does not know these settings: {', '.join(missing)}")
+        version = self._ask("--version").strip()
+        if version != self.program.version:
+            raise PrerequisiteMissing(
+                f"OpenCode is {version!r}, not {self.program.version!r}", "make setup"
+            )
+
+    def config(
+        self, base_url: str, *, temperature: float | None = None, top_p: float | None = None
+    ) -> dict[str, Any]:
+        """Its settings for one address of the model."""
+        limit = {"context": self.context_tokens, "output": self.output_tokens}
+        sampling = {"temperature": temperature, "top_p": top_p}
+        build = {name: value for name, value in sampling.items() if value is not None}
+        ours = {
+            "autoupdate": False,
+            "share": "disabled",
+            "permission": {
+                "*": "allow",
+                "webfetch": "deny",
+                "websearch": "deny",
+                "question": "deny",
+            },
+        }
+        merged = _merged(ours, self.settings)
+        fixed = {
+            "model": f"{PROVIDER}/{MODEL}",
+            "small_model": f"{PROVIDER}/{MODEL}",
+            "enabled_providers": [PROVIDER],
+            "provider": {
+                PROVIDER: {
+                    "npm": "@ai-sdk/openai-compatible",
+                    "name": "NeMo Gym",
+                    "options": {"baseURL": base_url, "apiKey": "none"},
+                    "models": {MODEL: {"name": MODEL, "tool_call": True, "limit": limit}},
+                }
+            },
+        }
+        if build:
+            fixed["agent"] = {"build": build}
+        return _merged(merged, fixed)
+
+    def run(self, task: HarnessTask, executable: str) -> HarnessRun:
+        """The command for one build."""
+        config = self.config(task.base_url, temperature=task.temperature, top_p=task.top_p)
+        debug = ("--print-logs", "--log-level", "DEBUG") if self.debug else ()
+        argv = (executable, "run", "--format", "json", "--thinking", "--title", "build", *debug)
+        return HarnessRun(
+            argv=(*argv, "--model", f"{PROVIDER}/{MODEL}"),
+            env={**_environment(task.scratch), "OPENCODE_CONFIG_CONTENT": json.dumps(config)},
+            stdin=task.prompt,
+        )
+
+    def read(self, output: bytes) -> Transcript:
+        """Make sense of its events."""
+        return read_events(output)
+
+    def _ask(self, *arguments: str, config: Mapping[str, Any] | None = None) -> str:
+        """What the program says on this host, away from everybody's settings."""
+        if self.program is None:
+            return ""
+        program = self.program.folder / self.program.executable
+        with WorkFolder("opencode") as home:
+            env = {"PATH": os.defpath, "HOME": str(home), **_environment(str(home))}
+            if config is not None:
+                env["OPENCODE_CONFIG_CONTENT"] = json.dumps(config)
+            try:
+                done = subprocess.run(  # noqa: S603 (the pinned program)
+                    [program, *arguments],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                    timeout=CHECK_TIMEOUT_S,
+                    cwd=home,
+                    env=env,
+                    stdin=subprocess.DEVNULL,
+                )
+            except (OSError, subprocess.SubprocessError) as error:
+                raise PrerequisiteMissing(f"OpenCode does not run: {error}", "make setup") from None
+        said = done.stdout if done.stdout.strip() else done.stderr
+        return _COLOURS.sub("", said)
+
+
+def _environment(scratch: str) -> dict[str, str]:
+    kinds = ("DATA", "CONFIG", "CACHE", "STATE")
+    folders = {f"XDG_{kind}_HOME": f"{scratch}/{kind.lower()}" for kind in kinds}
+    return {**_QUIET, **folders}
+
+
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(under)
+    for key, value in over.items():
+        held = merged.get(key)
+        if isinstance(held, dict) and isinstance(value, dict):
+            value = _merged(held, value)  # noqa: PLW2901 (what is merged in)
+        merged[key] = value
+    return merged
+
+
+def _missing(wanted: Mapping[str, Any], known: object, path: str = "") -> list[str]:
+    """Settings that the program dropped or changed, by path."""
+    if not isinstance(known, dict):
+        return [path or "all"]
+    missing: list[str] = []
+    for key, value in wanted.items():
+        place = f"{path}.{key}".lstrip(".")
+        if key in _MASKED:
+            continue
+        if isinstance(value, dict):
+            missing += _missing(value, known.get(key), place)
+        elif known.get(key) != value:
+            missing.append(place)
+    return missing

@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Control experiments on the policy model, made from our side while and after a harness works.
+
+A harness waits for ever on a model server that is gone, and what it says of the model may be a
+builder's invention. We look for ourselves: is there a server that takes connections, and, when a
+harness ended badly, does the model say anything at all?
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vibench_gym.core.config import MIB
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vibench_gym.gym.box.model_route import ModelTraffic, ModelUrl
+
+CONNECT_S = 10.0
+CONTROL_S = 90.0
+LOOK_EVERY_S = 5.0
+_QUESTION = {"model": "policy", "messages": [{"role": "user", "content": "ping"}], "max_tokens": 16}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelControl:
+    """Looks at one model server."""
+
+    url: ModelUrl
+    """As this host sees it; the control is nobody's rollout, so its path is left out."""
+    patience_s: float = 180.0
+    """How long a model may be gone before a harness is not left waiting for it."""
+
+    async def watch(self, traffic: Callable[[], ModelTraffic | None]) -> str:
+        """Return why, once the model has been gone for `patience_s`."""
+        gone_since: float | None = None
+        while True:
+            await asyncio.sleep(min(LOOK_EVERY_S, self.patience_s / 4))
+            now = time.monotonic()
+            seen = traffic()
+            failing = None if seen is None else seen.failing_since
+            reason = await self._no_connection()
+            gone_since = (gone_since or now) if reason else None
+            if gone_since is not None and now - gone_since >= self.patience_s:
+                return reason
+            if failing is not None and now - failing >= self.patience_s:
+                fault = await self.fault()
+                if fault:
+                    return fault
+
+    async def fault(self) -> str:
+        """Why the model does not work, or nothing; a model that is merely slow works."""
+        reason = await self._no_connection()
+        if reason:
+            return reason
+        try:
+            async with asyncio.timeout(CONTROL_S):
+                status = await self._ask()
+        except TimeoutError:
+            return ""
+        except (OSError, ValueError, EOFError) as error:
+            return f"the model server broke off: {error!r}"
+        return "" if 200 <= status < 300 else f"the model server answers with status {status}"  # noqa: PLR2004 (HTTP's range of success)
+
+    async def _no_connection(self) -> str:
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                _, writer = await self._open()
+        except (OSError, TimeoutError) as error:
+            return f"no connection to the model server: {error!r}"
+        writer.transport.abort()
+        return ""
+
+    async def _ask(self) -> int:
+        reader, writer = await self._open()
+        try:
+            body = json.dumps(_QUESTION).encode()
+            head = (
+                "POST /v1/chat/completions HTTP/1.1\r\n"
+                f"Host: {self.url.host}:{self.url.port}\r\n"
+                "Content-Type: application/json\r\nConnection: close\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n"
+            )
+            writer.write(head.encode() + body)
+            await writer.drain()
+            line = await reader.readline()
+            await reader.read(MIB)
+            return int(line.split(b" ", 2)[1][:3])
+        except IndexError as error:
+            raise ValueError("not HTTP") from error
+        finally:
+            writer.transport.abort()
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        plain = replace(self.url, prefix="")
+        return await asyncio.open_connection(
+            plain.connect_host, plain.port, ssl=True if plain.scheme == "https" else None
+        )

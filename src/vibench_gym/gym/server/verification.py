@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `/verify` does, without HTTP: from a built app in the store to one answer for good.
+
+A defect of ours or of the operator's is no score: it masks the row and is not stored, so that the
+same call, made again when it is mended, grades what was built.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nemo_gym import failure_kinds as gym_kinds
+
+from vibench_gym.core.errors import ArtifactRejected, OperatorFault
+from vibench_gym.core.rundir import RolloutDir
+from vibench_gym.core.tasks.files import folder_name
+from vibench_gym.gym.server.answers import (
+    OWN_KIND,
+    harness_fault_answer,
+    measured_answer,
+    missing_answer,
+    unmeasured_answer,
+    with_harness,
+)
+from vibench_gym.gym.server.verify_cache import Finding
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vibench_gym.core.artifact import ArtifactStore
+    from vibench_gym.core.rundir import PlanDir, RunDir
+    from vibench_gym.core.tasks.task import Task
+    from vibench_gym.gym.server.host_grader import RolloutGrader
+    from vibench_gym.gym.server.task_rows import TaskRows
+    from vibench_gym.gym.server.verify_cache import Rollouts
+    from vibench_gym.gym.wire import VerifyAnswer, VibenchVerifyRequest
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Everything that answering takes."""
+
+    rows: TaskRows
+    store: ArtifactStore
+    run: RunDir
+    rollouts: Rollouts
+    grader: RolloutGrader
+    keep_traces: bool = True
+
+    async def answer(self, request: VibenchVerifyRequest) -> VerifyAnswer:
+        """The answer for a rollout; the same for every call with its identity and artifact."""
+        detail = request.harness_detail.replace("\n", " ").strip()
+        try:
+            task = await asyncio.to_thread(self.rows.task, request)
+        except OperatorFault as fault:
+            _LOG.error("the task of a rollout cannot be loaded: %s", fault)
+            reason = f"the task cannot be loaded: {fault}"
+            return unmeasured_answer(request.test_plans, gym_kinds.VERIFIER_ERROR, reason)
+        if reason := self.rows.missing_model(request):
+            # Not stored: once the operator gives the app a model, the same call grades.
+            return unmeasured_answer(task, f"{OWN_KIND}app_key_missing", reason)
+        if not request.harness_status.measured:
+            return harness_fault_answer(task, request.harness_status, detail)
+        if request.artifact_sha256 is None:
+            answer = missing_answer(task, detail)
+        else:
+            answer = await self._graded(task, request, request.artifact_sha256)
+        return with_harness(answer, request.harness_status, detail)
+
+    async def _graded(self, task: Task, request: VibenchVerifyRequest, digest: str) -> VerifyAnswer:
+        key = rollout_key(task, request.identity, digest)
+
+        async def grade() -> Finding:
+            return await self._grade(task, request.label, digest, key)
+
+        return await self.rollouts.answer(key, grade)
+
+    async def _grade(self, task: Task, label: str, digest: str, key: str) -> Finding:
+        try:
+            archive = await asyncio.to_thread(self.store.path, digest)
+        except ArtifactRejected:
+            # The agent has stored it: the two servers do not mean the same folder.
+            reason = f"{digest} is not in the store {str(self.store.root)!r}: set one artifact_dir"
+            return _unmeasured(task, f"{OWN_KIND}artifact_not_in_store", reason)
+        folder = self.run.root / folder_name(task.name) / f"{folder_name(label)}.{key[:12]}"
+        rollout = RolloutDir(folder)
+        try:
+            await asyncio.to_thread((folder / "plans").mkdir, parents=True, exist_ok=True)
+            record = await self.grader.grade(task, archive, rollout=rollout, label=label)
+            if not self.keep_traces:
+                await asyncio.to_thread(_drop_traces, rollout)
+            answer = await asyncio.to_thread(measured_answer, task, record, rollout)
+        except OperatorFault as fault:
+            _LOG.error("grading %s needs the operator: %s", folder, fault)
+            return _unmeasured(task, gym_kinds.VERIFIER_ERROR, str(fault))
+        except Exception as defect:  # noqa: BLE001 - a defect must not end a run, nor become a zero
+            _LOG.exception("grading %s failed", folder)
+            reason = f"{type(defect).__name__}: {defect}"
+            return _unmeasured(task, gym_kinds.VERIFIER_ERROR, reason)
+        # A defect or a clock that was set, met while grading, is to be mended like any other.
+        mended_later = answer.mask_sample and answer.failure_kind == gym_kinds.VERIFIER_ERROR
+        return Finding(answer, final=not mended_later)
+
+
+def rollout_key(task: Task, identity: str, digest: str) -> str:
+    """One key per rollout, artifact, and task as it is graded (its plans' very text)."""
+    plans = [(plan.id, plan.sha256) for plan in task.plans]
+    parts = [identity, task.name, task.artifact, plans, digest]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _unmeasured(task: Task, kind: str, reason: str) -> Finding:
+    return Finding(unmeasured_answer(task, kind, reason), final=False)
+
+
+def _drop_traces(rollout: RolloutDir) -> None:
+    for plan in rollout.plans():
+        for path in _bulky(plan):
+            path.unlink(missing_ok=True)
+
+
+def _bulky(plan: PlanDir) -> list[Path]:
+    downloads = plan.downloads.rglob("*") if plan.downloads.is_dir() else []
+    return [plan.trace, *(path for path in downloads if path.is_file() or path.is_symlink())]

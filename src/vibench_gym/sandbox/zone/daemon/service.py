@@ -1,0 +1,365 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the zone agent does: one event loop over requests, launchers, outputs and ends of boxes.
+
+Standard library only. Every operation answers at once or works in a child.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import selectors
+import signal
+import socket
+import time
+
+from vibench_gym.sandbox.zone.daemon import cgroup, files, watch
+from vibench_gym.sandbox.zone.daemon.boxes import BoxProcess, send_signal
+from vibench_gym.sandbox.zone.daemon.helpers import Helpers
+from vibench_gym.sandbox.zone.daemon.launchers import Launchers
+from vibench_gym.sandbox.zone.daemon.protocol import Decoder, ProtocolBroken, close_all, send
+from vibench_gym.sandbox.zone.daemon.root import FILES, HOST, STATE, ZoneRoot, folder_path
+from vibench_gym.sandbox.zone.daemon.seccomp import box_filter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from vibench_gym.sandbox.zone.daemon.output import Output
+
+    Message = dict[str, Any]
+
+_TICK_S = 0.25
+SEND_TIMEOUT_S = 10.0
+_FAMILIES = {"ipv4": (socket.AF_INET, "127.0.0.1"), "ipv6": (socket.AF_INET6, "::1")}
+
+
+class _Over(Exception):
+    """The zone is to end."""
+
+
+class ZoneAgent:
+    """The agent's event loop: control socket, launchers, boxes' outputs and ends."""
+
+    def __init__(self, control: socket.socket, config: Message, root: ZoneRoot) -> None:
+        self._control = control
+        self._config = config
+        self._root = root
+        self._selector = selectors.DefaultSelector()
+        self._decoder = Decoder()
+        self._boxes: dict[str, BoxProcess] = {}
+        self._launchers = Launchers(self._watch, self._unwatch, self._start, self._kill)
+        self._helpers = Helpers()
+        self._dead_groups: list[BoxProcess] = []
+        self._paused: list[tuple[int, Callable[[], None]]] = []
+        self._signals: list[Message] = []
+        base = {name: HOST + place for name, place in config["groups"].items()}
+        self._zone_groups = cgroup.enable_controllers(base, config["name"]) if base else {}
+        self._seccomp = box_filter()
+
+    def serve(self, listener: socket.socket) -> None:
+        """Serve until the grader closes the zone or goes away.
+
+        Raises:
+            OSError: the kernel refused something the agent cannot do without.
+        """
+        wake_reader, wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        listener.setblocking(False)
+        self._watch(self._control.fileno(), self._take_control)
+        self._watch(listener.fileno(), lambda: self._launchers.accept(listener))
+        self._watch(wake_reader, lambda: self._reap(wake_reader))
+        send(self._control, {"event": "ready", "overlay": self._root.overlay})
+        due = 0.0
+        try:
+            while True:
+                busy = self._boxes or self._dead_groups
+                for key, _events in self._selector.select(_TICK_S if busy else None):
+                    # An earlier callback of this round may have closed it.
+                    if self._selector.get_map().get(key.fd) == key:
+                        key.data()
+                now = time.monotonic()
+                if now >= due:
+                    due = now + _TICK_S
+                    self._tick()
+        except _Over:
+            self._end()
+
+    def _watch(self, fd: int, callback: Callable[[], None]) -> None:
+        self._selector.register(fd, selectors.EVENT_READ, callback)
+
+    def _unwatch(self, fd: int) -> None:
+        if fd in self._selector.get_map():
+            self._selector.unregister(fd)
+
+    # --- the grader's requests
+
+    def _take_control(self) -> None:
+        try:
+            open_still = self._decoder.receive(self._control)
+            for message, fds in self._decoder.frames():
+                self._answer(message, fds)
+        except (ProtocolBroken, ConnectionError) as error:
+            raise _Over from error
+        if not open_still:
+            raise _Over
+
+    def _answer(self, message: Message, fds: list[int]) -> None:
+        number = message["id"]
+        operation = getattr(self, "_do_" + message["op"])
+        try:
+            result, out = operation(message, fds)
+        except (OSError, KeyError, ValueError) as error:
+            self._refuse(number, error)
+            close_all(fds)
+            return
+        if result is not None:
+            self._reply(number, result, out)
+        close_all([*fds, *out])
+
+    def _reply(self, number: int, result: Message, fds: list[int] | None = None) -> None:
+        self._send({"id": number, "result": result}, fds or [])
+
+    def _refuse(self, number: int, error: Exception) -> None:
+        code = error.errno if isinstance(error, OSError) else None
+        text = str(error).replace(HOST, "")
+        self._send({"id": number, "error": text, "errno": code}, [])
+
+    def _send(self, message: Message, fds: list[int]) -> None:
+        try:
+            send(self._control, message, fds)
+        except OSError as error:
+            raise _Over from error
+
+    def _do_spawn(self, message: Message, fds: list[int]) -> tuple[Message, list[int]]:
+        log_fds = [os.dup(fd) for fd in fds[1:]] if message["spec"]["logs"] else []
+        try:
+            self._start(message["box"], message["spec"], [fds[0], *log_fds] if log_fds else fds)
+        except BaseException:
+            close_all(log_fds)
+            raise
+        return {}, []
+
+    def _start(self, name: str, spec: Mapping[str, Any], fds: Sequence[int | None]) -> None:
+        box = BoxProcess(
+            name,
+            spec,
+            fds,
+            root=self._root,
+            groups=self._zone_groups,
+            seccomp=None if spec["nested_userns"] else self._seccomp,
+        )
+        self._boxes[name] = box
+        self._watch(box.status, lambda: self._take_status(box))
+        for output in box.outputs:
+            self._watch_output(output)
+
+    def _take_status(self, box: BoxProcess) -> None:
+        if not box.read_status():
+            self._unwatch(box.status)
+
+    def _watch_output(self, output: Output) -> None:
+        def take() -> None:
+            fd = output.reader
+            if not output.read():
+                self._unwatch(fd)
+                if not output.closed:
+                    self._paused.append((fd, take))
+
+        self._watch(output.reader, take)
+
+    def _do_kill(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        self._kill(message["box"])
+        return {}, []
+
+    def _kill(self, name: str) -> None:
+        box = self._boxes.get(name)
+        if box is not None:
+            box.kill()
+
+    def _do_signal(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        self._signals.append(message)
+        self._deliver_signals()
+        return {}, []
+
+    def _deliver_signals(self) -> None:
+        """Send the signals asked for; a box whose command has not started yet keeps its own."""
+        waiting, self._signals = self._signals, []
+        parent_of = watch.parents() if waiting else {}
+        for message in waiting:
+            box = self._boxes.get(message["box"])
+            if box is None:
+                continue
+            first = box.first_pid
+            pids = [] if first is None else watch.below(first, parent_of)
+            if first is not None and box.spec["first_process"]:
+                pids = [first, *pids] if message["everything"] else [first]
+            elif not message["everything"]:
+                pids = [pid for pid in pids if parent_of[pid] == first][:1]
+            for pid in pids:
+                send_signal(pid, message["number"])
+            if not pids:
+                self._signals.append(message)
+
+    def _do_socket(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        sock = socket.socket(_FAMILIES[message["family"]][0], socket.SOCK_STREAM)
+        return {}, [sock.detach()]
+
+    def _do_listen(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        family, address = _FAMILIES[message["family"]]
+        with socket.socket(family, socket.SOCK_STREAM) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((address, message["port"]))
+            sock.listen(128)
+            return {}, [sock.detach()]
+
+    def _do_ports(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        return {"ports": watch.listening_ports()}, []
+
+    def _do_usage(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        parent_of = watch.parents()
+        pids = [pid for pid in parent_of if pid != 1]
+        space = os.statvfs(STATE)
+        return {
+            "memory_bytes": watch.proportional_bytes(pids),
+            "state_bytes": (space.f_blocks - space.f_bfree) * space.f_frsize,
+            "processes": len(pids),
+        }, []
+
+    def _do_launcher(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        self._launchers.offer(message["token"], message["spec"])
+        return {}, []
+
+    def _do_put(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
+        folder = folder_path(message["folder"])
+        owner, mode = self._root.owner("app"), message["mode"]
+        return self._help(message, lambda: files.put(folder, os.dup(fds[0]), owner, mode))
+
+    def _do_get(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
+        folder = folder_path(message["folder"])
+        most = {"max_files": message["max_files"], "max_bytes": message["max_bytes"]}
+        return self._help(message, lambda: files.get(folder, os.dup(fds[0]), **most))
+
+    def _do_get_one(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
+        folder, path, most = folder_path(message["folder"]), message["path"], message["max_bytes"]
+        return self._help(
+            message, lambda: files.get_one(folder, path, os.dup(fds[0]), max_bytes=most)
+        )
+
+    def _do_import(self, message: Message, _fds: list[int]) -> tuple[None, list[int]]:
+        self._nobody_writes({message["folder"]})
+        owner = self._root.owner(message["owner"])
+        target = folder_path(message["folder"])
+        source = HOST + message["source"]
+        return self._help(message, lambda: files.import_tree(source, target, owner))
+
+    def _do_export(self, message: Message, _fds: list[int]) -> tuple[None, list[int]]:
+        names = message["folders"]
+        self._nobody_writes(None if names is None else set(names))
+        target = HOST + message["destination"]
+        most = self._root.state_bytes
+        if names is None:
+            return self._help(message, lambda: files.export_tree(FILES, target, most))
+        trees = {folder_path(name): f"{target}/{name}" for name in names}
+        return self._help(message, lambda: files.export_folders(trees, most))
+
+    def _do_close(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+        raise _Over
+
+    def _nobody_writes(self, folders: set[str] | None) -> None:
+        for box in self._boxes.values():
+            for bind in box.spec["binds"]:
+                state = bind.get("state")
+                if state and bind["writable"] and (folders is None or state in folders):
+                    raise OSError(f"box {box.name} still writes the state folder {state!r}")
+
+    def _help(self, message: Message, work: Callable[[], None]) -> tuple[None, list[int]]:
+        """Do slow work in a child, so that the agent keeps serving; its answer is sent later."""
+        number = message["id"]
+
+        def done(error: str | None, code: int | None) -> None:
+            if error is None:
+                self._reply(number, {})
+            else:
+                self._send({"id": number, "error": error.replace(HOST, ""), "errno": code}, [])
+
+        self._helpers.start(work, done)
+        return None, []
+
+    # --- ends of processes, and limits
+
+    def _reap(self, wake: int) -> None:
+        try:
+            os.read(wake, 4096)
+        except BlockingIOError:
+            pass
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            self._helpers.reaped(pid)
+            for box in self._boxes.values():
+                box.reaped(pid, status)
+        for box in [box for box in self._boxes.values() if box.over()]:
+            self._finish(box)
+
+    def _finish(self, box: BoxProcess) -> None:
+        del self._boxes[box.name]
+        for fd in (box.status, *(output.reader for output in box.outputs if not output.closed)):
+            self._unwatch(fd)
+        self._paused = [
+            item for item in self._paused if item[0] not in {out.reader for out in box.outputs}
+        ]
+        event = box.finish()
+        if not box.remove_group():
+            self._dead_groups.append(box)
+        if not self._launchers.ended(box.name, event["code"]):
+            self._send(event, [])
+
+    def _tick(self) -> None:
+        self._dead_groups = [box for box in self._dead_groups if not box.remove_group()]
+        if not self._boxes:
+            return
+        self._deliver_signals()
+        self._refresh_outputs()
+        parent_of = watch.parents()
+        for box in self._boxes.values():
+            pids = watch.below(box.pid, parent_of)
+            if box.exceeds_memory(pids):
+                box.killed_by_limit = True
+                box.kill()
+
+    def _refresh_outputs(self) -> None:
+        paused, self._paused = self._paused, []
+        for fd, take in paused:
+            self._watch(fd, take)
+        for box in self._boxes.values():
+            for output in box.outputs:
+                if not output.closed:
+                    output.tick()
+
+    def _end(self) -> None:
+        for box in self._boxes.values():
+            box.kill()
+        deadline = time.monotonic() + 2.0
+        while self._boxes and time.monotonic() < deadline:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            for box in list(self._boxes.values()):
+                box.reaped(pid, status)
+                if box.over():
+                    del self._boxes[box.name]
+                    box.finish()
+                    box.remove_group()
+            if pid == 0:
+                select.select([], [], [], 0.005)
+        if self._zone_groups:
+            cgroup.remove_zone(sorted(set(self._zone_groups.values())))

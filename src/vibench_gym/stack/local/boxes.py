@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the boxes of an app's zone see: the same paths and variables in set-up, server and shell.
+
+`/app` is exactly where the benchmark puts it, since apps write absolute paths into their builds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vibench_gym.sandbox.zone.zone import Bind, BoxSpec
+from vibench_gym.stack import postgres
+from vibench_gym.stack.app_model import app_model_env
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from vibench_gym.core.config import StackConfig
+    from vibench_gym.stack.toolchain.chromium import Chromium
+    from vibench_gym.stack.toolchain.toolchain import Toolchain
+
+SETUP_SCRIPT = "setup-environment.sh"
+START_SCRIPT = "start-server.sh"
+# Playwright names a profile folder on the host, wherever TMPDIR points there; the last one counts.
+_OWN_PROFILE = 'exec "$0" "$@" --user-data-dir=/tmp/profile'
+
+
+@dataclass(frozen=True, slots=True)
+class AppBoxes:
+    """Makes the specs of an app's boxes."""
+
+    toolchain: Toolchain
+    config: StackConfig
+
+    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment of the app's processes; `extra` cannot replace what is set here."""
+        return {
+            # Where nothing can be reached, clients should say so at once; set-up overrides these.
+            "PIP_RETRIES": "0",
+            "npm_config_fetch_retries": "0",
+            **(extra or {}),
+            "PATH": self.toolchain.path,
+            "HOME": "/home/app",
+            "LANG": "C.UTF-8",
+            "LC_ALL": "C.UTF-8",
+            "TZ": "UTC",
+            "VIRTUAL_ENV": "/venv",
+            "PYTHONUNBUFFERED": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "npm_config_prefix": "/home/app/.local",
+            "npm_config_audit": "false",
+            "npm_config_fund": "false",
+            "npm_config_update_notifier": "false",
+            "POSTGRES_DATABASE_URL": postgres.URL,
+            "APPLICATION_PORT": str(self.config.port),
+            **app_model_env(self.config.app_model),
+        }
+
+    def app(
+        self,
+        *argv: str,
+        env: Mapping[str, str] | None = None,
+        log_path: Path | None = None,
+        seeds: bool = False,
+    ) -> BoxSpec:
+        """A box of the app's user, in `/app`.
+
+        Only a box that `seeds` may write to `/seeding`: a server that could would be able to break
+        the seed it is given, and with it the grading of its plan.
+        """
+        return BoxSpec(
+            argv=argv,
+            user="app",
+            env=self.env(env),
+            binds=(
+                Bind("/app", state="app", writable=True),
+                Bind("/venv", state="venv", writable=True),
+                Bind("/home/app", state="home", writable=True),
+                Bind("/seeding", state="seeding", writable=seeds),
+                *(Bind(target, source=source) for target, source in self.toolchain.mounts),
+            ),
+            cwd="/app",
+            limits=self.config.app,
+            log_path=log_path,
+        )
+
+    def browser(self, chromium: Chromium) -> BoxSpec:
+        """Chromium's box: nothing of the app's files, a home and temporary folder of its own."""
+        return BoxSpec(
+            argv=("/usr/bin/bash", "-c", _OWN_PROFILE, chromium.box_executable),
+            user="browser",
+            env={"LANG": "C.UTF-8", "TZ": "UTC", "PATH": "/usr/bin:/bin"},
+            binds=tuple(Bind(target, source=source) for target, source in chromium.mounts),
+            limits=self.config.browser,
+            nested_userns=True,
+        )

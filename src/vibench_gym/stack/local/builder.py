@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The local stack: no Docker, set-up once per artifact, every plan from its snapshot.
+
+`prepare` runs the app's `setup-environment.sh` in a zone with a fresh database and the registry
+mirror, stops everything and keeps the files; `stack` makes a zone on top of them, in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from vibench_gym.sandbox.zone.uids import UidLease
+from vibench_gym.stack.host import Host, find_host
+from vibench_gym.stack.local.boxes import AppBoxes
+from vibench_gym.stack.local.set_up import STATE, SetUp
+from vibench_gym.stack.local.stack import LocalStack
+from vibench_gym.stack.setup_retry import set_up
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vibench_gym.core.config import StackConfig
+    from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+    from vibench_gym.stack.base import Seed, SetupReport
+
+__all__ = ["Host", "LocalPreparedApp", "LocalStackBuilder"]
+
+CLOSE_TIMEOUT_S = 60.0
+
+
+class LocalStackBuilder:
+    """Prepares apps on this host. See `vibench_gym.stack.base.StackBuilder`.
+
+    `browser` is the Chromium to use; `with_browser=False` leaves it out, for set-up alone.
+    """
+
+    def __init__(
+        self,
+        config: StackConfig,
+        *,
+        browser: Path | None = None,
+        with_browser: bool = True,
+        host: Host | None = None,
+    ) -> None:
+        self._config = config
+        self._browser = browser
+        self._with_browser = with_browser
+        self._finding = asyncio.Lock()
+        self._host = host
+
+    async def find_host(self) -> Host:
+        """Find toolchain, registries and browser, and make the template; once per builder.
+
+        Raises:
+            PrerequisiteMissing: a part is not on this host; says how to install it.
+            DatabaseUnavailable: PostgreSQL does not work here.
+            SandboxUnavailable: no zone can be made here.
+        """
+        async with self._finding:
+            if self._host is None:
+                self._host = await find_host(
+                    self._config, browser=self._browser, with_browser=self._with_browser
+                )
+            return self._host
+
+    async def prepare(self, app_dir: Path, *, log_path: Path | None = None) -> LocalPreparedApp:
+        """Run set-up once on a copy of `app_dir` and snapshot it.
+
+        Raises:
+            AppSetupFailed: `setup-environment.sh` failed, hung, or used more than it may.
+            DatabaseUnavailable: PostgreSQL does not start from the template.
+            PrerequisiteMissing: something is not installed on this host.
+            RegistryUnavailable: a registry failed the script, and fails us, too.
+            SandboxUnavailable: the namespaces cannot be made.
+        """
+        host = await self.find_host()
+        boxes = AppBoxes(host.toolchain, self._config)
+        uids = UidLease.acquire()
+        try:
+            report, work = await set_up(lambda: SetUp(host, boxes, uids), app_dir, log_path)
+        except BaseException:
+            uids.release()
+            raise
+        return LocalPreparedApp(host, boxes, uids=uids, work=work, setup=report)
+
+
+class LocalPreparedApp:
+    """A snapshot and what it takes to stand it up. See `vibench_gym.stack.base.PreparedApp`."""
+
+    def __init__(
+        self,
+        host: Host,
+        boxes: AppBoxes,
+        *,
+        uids: UidLease,
+        work: WorkFolder,
+        setup: SetupReport,
+    ) -> None:
+        self._host = host
+        self._boxes = boxes
+        self._uids = uids
+        self._work = work
+        self._setup = setup
+
+    @property
+    def setup(self) -> SetupReport:
+        """What set-up did."""
+        return self._setup
+
+    def stack(self, *, log_path: Path | None = None, seed: Seed | None = None) -> LocalStack:
+        """A fresh stack; with `seed` it enters already seeded."""
+        return LocalStack(
+            snapshot=self._work.path / STATE,
+            template=self._host.template,
+            boxes=self._boxes,
+            uids=self._uids,
+            chromium=self._host.chromium,
+            log_path=log_path,
+            seed=seed,
+        )
+
+    async def close(self) -> None:
+        """Remove the snapshot; safe to call twice."""
+        removing = asyncio.create_task(asyncio.to_thread(self._work.remove))
+        try:
+            await asyncio.shield(removing)
+        except asyncio.CancelledError:
+            await asyncio.wait({removing}, timeout=CLOSE_TIMEOUT_S)
+            raise
+        finally:
+            self._uids.release()

@@ -1,0 +1,298 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""The one way out of an app's zone, while set-up runs: a mirror of the package registries.
+
+It reads (GET, HEAD) and never writes, fetches from the registries' hosts only, and counts every
+other host it is asked for. Layout as clients see it:
+
+    /simple/NAME/            Python's simple index      /-/file/HOST/PATH   a package file
+    /NAME, /@SCOPE/NAME      npm packuments             /NAME/-/FILE.tgz    an npm tarball
+
+Absolute-form and CONNECT requests arrive here too, since it is also the zone's HTTP proxy: they are
+refused at once instead of hanging, unless the operator opened set-up's egress.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections import Counter
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from vibench_gym.core.config import GIB
+from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
+from vibench_gym.core.loopback import NAMES
+from vibench_gym.stack.registry import index_pages, tunnel
+from vibench_gym.stack.registry.http_wire import (
+    HttpProtocolError,
+    Request,
+    read_request,
+    send_response,
+)
+from vibench_gym.stack.registry.outage_check import outage
+from vibench_gym.stack.registry.upstream import Upstream, UpstreamRefused
+from vibench_gym.stack.socket_server import serving
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import AsyncIterator, Mapping
+    from typing import Literal
+
+    from vibench_gym.stack.registry.registries import Registries
+    from vibench_gym.stack.registry.upstream import CachedFile
+
+MIRROR_PORT = 3141
+MAX_CONNECTIONS = 256
+MAX_BLOCKED_HOSTS = 200
+MAX_REQUESTS = 10_000
+"""Of one set-up. A tree of 1,500 npm packages takes 3,000; who asks for more may well be told by a
+registry to slow down, and that excuses nobody."""
+IDLE_S = 60.0
+SEND_S = 120.0
+_SAFE_PATH = re.compile(r"/[A-Za-z0-9@%._~!$'()*+,;:=/-]*")
+_PROJECT = re.compile(r"/simple/([A-Za-z0-9._-]+)/?")
+_JSON_FIRST = f"{index_pages.JSON_TYPE}, text/html;q=0.5"
+
+
+class Mirror:
+    """One set-up's view of the registries; counts what that set-up was refused."""
+
+    def __init__(
+        self,
+        registries: Registries,
+        upstream: Upstream,
+        *,
+        egress: Literal["registries", "open"] = "registries",
+        extra_hosts: frozenset[str] = frozenset(),
+        max_bytes: int = 8 * GIB,
+    ) -> None:
+        self._registries = registries
+        self._upstream = upstream
+        self._open = egress == "open"
+        self._extra_hosts = frozenset(host.lower() for host in extra_hosts)
+        self._bytes_left = max_bytes
+        self._base = f"http://127.0.0.1:{MIRROR_PORT}/"
+        self._origins = {
+            urlsplit(url).netloc.rpartition("@")[2].lower(): url.split("/", 3)[0]
+            + "//"
+            + urlsplit(url).netloc
+            for url in (*registries.python_indexes, registries.npm)
+        }
+        self._blocked: Counter[str] = Counter()
+        self._failed: set[str] = set()
+        self._asked = 0
+        self.stumbled = False
+        """Something failed this set-up that works now: the registry, or our cache."""
+        self._connections = asyncio.Semaphore(MAX_CONNECTIONS)
+
+    @property
+    def blocked_hosts(self) -> Mapping[str, int]:
+        """Hosts that were asked for and refused, with the number of times."""
+        return dict(self._blocked)
+
+    @property
+    def failed_hosts(self) -> frozenset[str]:
+        """Registries that failed a request of this set-up with no older answer at hand."""
+        return frozenset(self._failed)
+
+    async def outage(self) -> str | None:
+        """Whose fault that was: what is wrong with a registry, None if all that failed work now."""
+        return await outage(self._registries, self._upstream, sorted(self._failed))
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What points package clients, and everything else that honours a proxy, here."""
+        proxy = self._base.rstrip("/")
+        local = ",".join((*NAMES, "postgres"))
+        index = f"{self._base}simple/"
+        return {
+            "PIP_INDEX_URL": index,
+            "PIP_DEFAULT_TIMEOUT": "180",
+            "PIP_RETRIES": "3",
+            "UV_DEFAULT_INDEX": index,
+            "UV_HTTP_TIMEOUT": "180",
+            "npm_config_registry": self._base,
+            "npm_config_fetch_retries": "2",
+            "pnpm_config_registry": self._base,
+            "COREPACK_NPM_REGISTRY": proxy,
+            "COREPACK_INTEGRITY_KEYS": "0",
+            "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
+            "YARN_REGISTRY": self._base,
+            "YARN_NPM_REGISTRY_SERVER": proxy,
+            "YARN_UNSAFE_HTTP_WHITELIST": "127.0.0.1",
+            "BUN_CONFIG_REGISTRY": self._base,
+            **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy),
+            **dict.fromkeys(("no_proxy", "NO_PROXY"), local),
+        }
+
+    @contextlib.asynccontextmanager
+    async def serving(self, listener: socket.socket) -> AsyncIterator[None]:
+        """Answer on a listening socket (made inside the zone) until left."""
+        async with serving(self._connection, listener):
+            yield
+
+    @contextlib.asynccontextmanager
+    async def serving_set_up(self, listener: socket.socket) -> AsyncIterator[None]:
+        """As `serving`, around a set-up script; then find out whether a registry failed it.
+
+        However the script took that: it may have gone on without its packages.
+
+        Raises:
+            RegistryUnavailable: a registry failed it, and fails us, too.
+        """
+        async with self.serving(listener):
+            try:
+                yield
+            except AppSetupFailed:
+                await self._judge()
+                raise
+        await self._judge()
+
+    async def _judge(self) -> None:
+        if self._failed and self._asked <= MAX_REQUESTS:
+            if (fault := await self.outage()) is not None:
+                raise RegistryUnavailable(f"set-up was refused packages: {fault}")
+            self.stumbled = True
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._connections.locked():
+            writer.close()
+            return
+        async with self._connections:
+            try:
+                while await self._exchange(reader, writer):
+                    pass
+            except (OSError, TimeoutError, HttpProtocolError, asyncio.IncompleteReadError):
+                pass
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError, TimeoutError):
+                    await asyncio.wait_for(writer.wait_closed(), timeout=5)
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request; whether the connection can be used again."""
+        request = await asyncio.wait_for(read_request(reader), IDLE_S)
+        if request is None:
+            return False
+        if request.method == "CONNECT" or "://" in request.target:
+            return await self._foreign(request, reader, writer)
+        if request.method not in ("GET", "HEAD"):
+            await send_response(writer, request, 405, b"only GET and HEAD\n")
+            return False
+        self._asked += 1
+        if self._asked > MAX_REQUESTS:
+            await send_response(writer, request, 403, b"this set-up has asked for enough\n")
+            return False
+        try:
+            content_type, body = await self._answer(request)
+        except UpstreamRefused as refused:
+            if refused.failed_at is not None:
+                self._failed.add(refused.failed_at)
+            await send_response(writer, request, refused.status, f"{refused}\n".encode())
+            return True
+        size = len(body) if isinstance(body, bytes) else body.path.stat().st_size
+        self._bytes_left -= size
+        if self._bytes_left < 0:
+            await send_response(writer, request, 403, b"this set-up has downloaded enough\n")
+            return False
+        content = body if isinstance(body, bytes) else body.path
+        await send_response(writer, request, 200, content, content_type=content_type)
+        return True
+
+    async def _foreign(
+        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        host, port = tunnel.authority(request)
+        if self._open or host in self._extra_hosts:
+            await tunnel.relay(request, reader, writer, host=host, port=port)
+            return False
+        self._count(host)
+        text = f"{host} is not a package registry; set-up reaches nothing else\n"
+        await send_response(writer, request, 403, text.encode())
+        return False
+
+    def _count(self, host: str) -> None:
+        if host in self._blocked or len(self._blocked) < MAX_BLOCKED_HOSTS:
+            self._blocked[host] += 1
+
+    async def _answer(self, request: Request) -> tuple[str, bytes | CachedFile]:
+        path = request.target.partition("?")[0]
+        # Queries are dropped: a set-up must not fill the cache with endless spellings of one page.
+        if not _SAFE_PATH.fullmatch(path) or ".." in unquote(path).split("/"):
+            raise UpstreamRefused(400, "no such path")
+        if match := _PROJECT.fullmatch(path):
+            return await self._simple(match[1], request.headers.get("accept", ""))
+        if path.startswith("/-/file/"):
+            host, _, rest = path.removeprefix("/-/file/").partition("/")
+            return await self._file(host.lower(), rest)
+        if path.startswith("/-/") or path in ("/", "/simple/"):
+            raise UpstreamRefused(404, "the mirror serves packages only")
+        return await self._npm(path, request.headers.get("accept", ""))
+
+    async def _simple(self, project: str, accept: str) -> tuple[str, bytes]:
+        name = re.sub(r"[-_.]+", "-", project).lower()
+        last = UpstreamRefused(404, "no Python index is configured")
+        for index in self._registries.python_indexes:
+            url = f"{index}{name}/"
+            try:
+                page = await self._upstream.page(url, accept=_JSON_FIRST)
+            except UpstreamRefused as refused:
+                # That an index is out of reach says more than that another lacks the project.
+                if last.status == HTTPStatus.NOT_FOUND:
+                    last = refused
+                continue
+            return await asyncio.to_thread(self._render_simple, page, url, accept)
+        raise last
+
+    def _render_simple(self, page: CachedFile, url: str, accept: str) -> tuple[str, bytes]:
+        raw = page.path.read_bytes()
+        try:
+            if "json" not in page.content_type:
+                return index_pages.HTML_TYPE, index_pages.simple_html(raw, url, self._route)
+            if index_pages.JSON_TYPE in accept:
+                return index_pages.JSON_TYPE, index_pages.simple_json(raw, url, self._route)
+            return index_pages.HTML_TYPE, index_pages.simple_html_from_json(raw, url, self._route)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UpstreamRefused(502, f"the index sent an odd page: {error!r}") from error
+
+    async def _file(self, host: str, rest: str) -> tuple[str, CachedFile]:
+        if host not in self._registries.file_hosts:
+            self._count(host[:253])
+            raise UpstreamRefused(403, f"{host} is not a package registry")
+        origin = self._origins.get(host, f"https://{host}")
+        file = await self._upstream.file(f"{origin}/{rest}")
+        return file.content_type or "application/octet-stream", file
+
+    async def _npm(self, path: str, accept: str) -> tuple[str, bytes | CachedFile]:
+        registry = self._registries.npm
+        url = registry + path.removeprefix("/")
+        if "/-/" in path:
+            return "application/octet-stream", await self._upstream.file(url)
+        abbreviated = "application/vnd.npm.install-v1+json"
+        wanted = abbreviated if abbreviated in accept else "application/json"
+        page = await self._upstream.page(url, accept=wanted)
+        return wanted, await asyncio.to_thread(self._render_packument, page)
+
+    def _render_packument(self, page: CachedFile) -> bytes:
+        try:
+            return index_pages.packument(
+                page.path.read_bytes(), self._registries.npm, self._route_npm
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UpstreamRefused(502, f"the registry sent an odd page: {error!r}") from error
+
+    def _route(self, url: str) -> str | None:
+        """The mirror's URL for a package file, or None where its host may not be fetched."""
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2].lower()
+        if parts.scheme not in ("http", "https") or host not in self._registries.file_hosts:
+            return None
+        return f"{self._base}-/file/{host}{parts.path}"
+
+    def _route_npm(self, url: str) -> str | None:
+        if url.startswith(self._registries.npm):
+            return self._base + url.removeprefix(self._registries.npm)
+        return self._route(url)

@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What apps are run with: Python, Node and PostgreSQL, found on this host and probed.
+
+Each is seen by the boxes read-only at a fixed place, whatever the host's layout is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vibench_gym.stack.cache import cache_root
+from vibench_gym.stack.toolchain.node import AppNode, find_node
+from vibench_gym.stack.toolchain.postgres import PostgresBinaries, find_postgres
+from vibench_gym.stack.toolchain.python import AppPython, find_app_python
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vibench_gym.core.config import StackConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """Everything an app is run with."""
+
+    python: AppPython
+    node: AppNode
+    postgres: PostgresBinaries
+
+    @property
+    def key(self) -> str:
+        """Changes whenever templates made with this toolchain must be made anew."""
+        parts = (
+            self.python.version,
+            str(self.python.prefix),
+            self.postgres.version,
+            str(self.postgres.bin_dir),
+        )
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    @property
+    def mounts(self) -> tuple[tuple[str, Path], ...]:
+        """What every box of a stack sees of it, as (place in the box, folder of the host)."""
+        return (*self.python.mounts, *self.node.mounts, *self.postgres.mounts)
+
+    @property
+    def path(self) -> str:
+        """The PATH of an app's processes: its own virtualenv and npm prefix first."""
+        folders = (
+            "/venv/bin",
+            "/home/app/.local/bin",
+            self.node.box_bin,
+            self.postgres.box_bin,
+            "/usr/local/bin",
+            "/usr/bin",
+            "/bin",
+            "/usr/sbin",
+            "/sbin",
+        )
+        return ":".join(dict.fromkeys(folders))
+
+
+def find_toolchain(config: StackConfig) -> Toolchain:
+    """Find and probe all parts; blocks for a second or two the first time.
+
+    Raises:
+        PrerequisiteMissing: a part is not there; says how to install it.
+    """
+    cache = cache_root(config)
+    return Toolchain(
+        python=find_app_python(config.app_python),
+        node=find_node(cache),
+        postgres=find_postgres(config.pg_bin_dir, cache),
+    )

@@ -1,0 +1,176 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What closes a box and keeps zones apart; where two layers close one hole, both are removed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from support.defences.edit import defence
+
+_BWRAP = "sandbox/zone/daemon/bwrap_arguments.py"
+_BOXES = "sandbox/zone/daemon/boxes.py"
+_ROOT = "sandbox/zone/daemon/root.py"
+_PIDS = "resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))"
+_OVERLAY = """\
+                mounts.overlay(
+                    "/lower", f"{STATE}/upper", f"{STATE}/work", FILES, userns=self._userns
+                )
+"""
+
+DEFENCES: Final = (
+    defence(
+        "own_network",
+        "a network namespace with nothing but loopback",
+        ("sandbox/zone/daemon/mounts.py", "os.CLONE_NEWNET | os.CLONE_NEWNS", "os.CLONE_NEWNS"),
+    ),
+    defence(
+        "own_process_namespace",
+        "a pid namespace for each box, all of which ends with its first process",
+        (_BWRAP, '"--unshare-pid", ', ""),
+        (
+            _BWRAP,
+            '"--proc", "/proc", "--ro-bind", "/proc/sys"',
+            ('"--ro-bind", "/proc", "/proc", "--ro-bind", "/proc/sys"'),
+        ),
+    ),
+    defence(
+        "own_ipc",
+        "an IPC namespace for each box",
+        (_BWRAP, '"--unshare-ipc", ', ""),
+    ),
+    defence(
+        "own_session",
+        "a session for each box, without a terminal",
+        (_BOXES, "            os.setsid()\n", ""),
+        (_BWRAP, '"--new-session", ', ""),
+    ),
+    defence(
+        "own_uids",
+        "host uids for each artifact",
+        ("sandbox/zone/uids.py", "cls(base + slot * _PER_SLOT, lock)", "cls(base, lock)"),
+    ),
+    defence(
+        "empty_environment",
+        "agent and boxes start with an empty environment",
+        ("sandbox/zone/client.py", "env={},", "env=dict(os.environ),"),
+        (_BOXES, "os.execve(argv[0], argv, {})", "os.execve(argv[0], argv, dict(os.environ))"),
+        (_BWRAP, 'spec["cwd"], "--clearenv"', 'spec["cwd"]'),
+    ),
+    defence(
+        "no_inherited_descriptors",
+        "every other descriptor is closed before bubblewrap starts",
+        (_BOXES, "    os.closerange(3, _FIRST_SPARE_FD)\n", ""),
+    ),
+    defence(
+        "no_capabilities",
+        "no capability in any set",
+        (_BWRAP, '"--cap-drop", "ALL"', '"--cap-add", "ALL"'),
+    ),
+    defence(
+        "no_nested_namespaces",
+        "no user namespace below the box's, by bubblewrap and by the filter",
+        (_BWRAP, 'if not spec["nested_userns"]:', "if not spec:"),
+        ("sandbox/zone/daemon/seccomp.py", '"unshare": (272, 97), ', ""),
+    ),
+    defence(
+        "system_calls_filtered",
+        "a filter refuses system calls that no app needs",
+        (_BOXES, "if seccomp is not None:", "if seccomp is not None and not argv:"),
+    ),
+    defence(
+        "no_hand_on_others",
+        "no process traces another, which could end its box's first one as if from outside",
+        ("sandbox/zone/daemon/seccomp.py", '"ptrace": (101, 117), ', ""),
+    ),
+    defence(
+        "kernel_settings_read_only",
+        "/proc/sys is mounted read-only",
+        (_BWRAP, ', "--ro-bind", "/proc/sys", "/proc/sys"', ""),
+    ),
+    defence(
+        "system_read_only",
+        "the box's root is read-only",
+        (_BWRAP, '"--remount-ro", "/", ', ""),
+    ),
+    defence(
+        "mounts_read_only",
+        "what a box only reads is mounted read-only, whatever its modes",
+        (_BWRAP, '"--bind" if bind["writable"] else "--ro-bind"', '"--bind"'),
+    ),
+    defence(
+        "host_files_hidden",
+        "the host's files are not mounted in a box, nor to be entered from it",
+        (
+            _BWRAP,
+            'options = ["--ro-bind",',
+            ('options = ["--ro-bind", "/outer/host", "/host", "--ro-bind",'),
+        ),
+        (_ROOT, 'os.mkdir(f"{root}/outer", 0o700)', 'os.mkdir(f"{root}/outer", 0o755)'),
+    ),
+    defence(
+        "hard_limits",
+        "limits are hard: what they bound cannot raise them",
+        (
+            "sandbox/zone/daemon/limits.py",
+            "resource.setrlimit(kind, (value, value))",
+            "resource.setrlimit(kind, (value, hard))",
+        ),
+    ),
+    defence(
+        "process_limit",
+        "a number of processes for each box, by rlimit and control group",
+        ("sandbox/zone/daemon/limits.py", _PIDS, "pass"),
+        (_BOXES, 'processes=self.limits["processes"]', "processes=100_000"),
+    ),
+    defence(
+        "memory_limit",
+        "memory for each box, by control group, rlimit and watchdog",
+        (_BOXES, 'memory = self.limits["memory_bytes"] + root.state_bytes', "memory = 64 << 30"),
+        (_BOXES, 'if self._group is None and self.spec["user"] != "browser":', "if not argv:"),
+        (
+            "sandbox/zone/daemon/watch.py",
+            "return resident_bytes(pids) > limit and",
+            "return limit < 0 and",
+        ),
+    ),
+    defence(
+        "state_limit",
+        "a size for all files of a zone",
+        (_ROOT, "mounts.tmpfs(STATE, size=size,", "mounts.tmpfs(STATE, size=size * 100,"),
+    ),
+    defence(
+        "file_size_bounded",
+        "a size for each file",
+        (_BOXES, '            set_limit(resource.RLIMIT_FSIZE, self.limits["file_bytes"])\n', ""),
+    ),
+    defence(
+        "log_cap",
+        "head and tail of what a box prints, no more",
+        (
+            "sandbox/zone/daemon/output.py",
+            "BoundedLog(target, limit)",
+            "BoundedLog(target, limit * 100)",
+        ),
+    ),
+    defence(
+        "snapshot_untouched",
+        "a zone writes beside the snapshot, never into it",
+        (_ROOT, _OVERLAY, '                mounts.bind("/lower", FILES)\n'),
+    ),
+    defence(
+        "launcher_private",
+        "a zone's folder and programs can be entered by our user only",
+        (
+            "sandbox/cleanup/janitor.py",
+            "self.path.mkdir(mode=0o700)",
+            "self.path.mkdir(mode=0o755)",
+        ),
+        ("sandbox/zone/zone.py", "path.chmod(0o700)", "path.chmod(0o755)"),
+    ),
+    defence(
+        "death_with_the_zone",
+        "a zone that is closed ends all that is in it",
+        ("sandbox/zone/zone.py", "        await self._client.close()\n", ""),
+    ),
+)

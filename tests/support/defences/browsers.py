@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between a page and the browser, its driver, the judge and the host."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from support.defences.edit import defence
+
+_LAUNCH = "browser/launch.py"
+_FILES = "browser/tools/files.py"
+_NAME = 'kept = re.sub(r"[^A-Za-z0-9._-]+", "_", name.replace("\\\\", "/").rpartition("/")[2])'
+_BROWSER_BINDS = "binds=tuple(Bind(target, source=source) for target, source in chromium.mounts),"
+
+_PRESS = """\
+        press(
+            button=call.button,
+            modifiers=list(call.modifiers),
+            timeout=pages.timeout_ms,
+            no_wait_after=True,
+        ),
+"""
+_BY_SCRIPT = """\
+        (await tab.isolated()).call(
+            "(x, y) => document.elementFromPoint(x + 5, y + 5).click()",
+            *list((await target.bounding_box() or {}).values())[:2],
+        ),
+"""
+
+DEFENCES: Final = (
+    defence(
+        "no_tell_tales",
+        "nothing in the page says that a program drives it",
+        (_LAUNCH, '    "--disable-blink-features=AutomationControlled",\n', ""),
+    ),
+    defence(
+        "real_input",
+        "clicks come from the browser's own input",
+        (
+            "browser/tools/elements.py",
+            _PRESS,
+            _BY_SCRIPT,
+        ),
+    ),
+    defence(
+        "browser_box",
+        "the browser's box has nothing of the app's or the host's files",
+        (
+            "stack/local/boxes.py",
+            _BROWSER_BINDS,
+            _BROWSER_BINDS.replace("binds=", "binds=(Bind('/app', state='app'),) + "),
+        ),
+    ),
+    defence(
+        "app_addresses_only",
+        "the judge opens no address but the app's",
+        ("browser/page/pages.py", "if origin != self.origin:", "if not origin:"),
+    ),
+    defence(
+        "isolated_world",
+        "our scripts have globals of their own",
+        ("browser/page/isolated_world.py", '                "contextId": context,\n', ""),
+    ),
+    defence(
+        "page_deadline",
+        "no call waits for a page for ever",
+        (
+            "browser/failures.py",
+            "async with asyncio.timeout(seconds):",
+            "async with asyncio.timeout(None):",
+        ),
+    ),
+    defence(
+        "dialogs_answered",
+        "a dialog is answered the moment it opens",
+        (
+            "browser/page/dialogs.py",
+            "            else:\n                await dialog.accept()\n",
+            "            else:\n                return\n",
+        ),
+    ),
+    defence(
+        "tab_limit",
+        "so many tabs at a time",
+        (
+            "browser/page/tabs.py",
+            "        if len(self.tabs) >= self.max_tabs:\n            self.refused",
+            "        if not self.max_tabs:\n            self.refused",
+        ),
+    ),
+    defence(
+        "snapshot_cap",
+        "of a page so many characters are shown",
+        ("browser/page/observer.py", "limit=self._pages.config.snapshot_chars", "limit=10**9"),
+    ),
+    defence(
+        "download_names",
+        "a download is kept under a name of ours",
+        (_FILES, _NAME, "kept = name"),
+    ),
+    defence(
+        "download_size",
+        "a download has a size at most",
+        (_FILES, "if size > limit:", "if size < 0:"),
+    ),
+    defence(
+        "staged_uploads",
+        "a page is given staged test assets only",
+        (_FILES, "if folder is None or name not in staged:", "if folder is None:"),
+    ),
+    defence(
+        "frame_of_page_data",
+        "app text cannot end its own frame",
+        (
+            "grading/recording_browser.py",
+            "unframed(clip(observation.text, PAGE_CHARS))",
+            "clip(observation.text, PAGE_CHARS)",
+        ),
+    ),
+    defence(
+        "judge_addressed_flags",
+        "text that addresses the judge is flagged",
+        (
+            "grading/recording_browser.py",
+            "for flag in self._flags.scan(observation.text, step):",
+            'for flag in self._flags.scan("", step):',
+        ),
+    ),
+)

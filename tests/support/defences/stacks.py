@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""What an app meets in its set-up, at its start and while it runs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from support.defences.edit import defence
+
+_MIRROR = "stack/registry/mirror.py"
+_READINESS = "stack/readiness.py"
+_SET_UP = "stack/local/set_up.py"
+
+DEFENCES: Final = (
+    defence(
+        "mirror_hosts",
+        "set-up reaches package registries, and nobody else through them",
+        (_MIRROR, "if self._open or host in self._extra_hosts:", "if host:"),
+        (
+            "stack/registry/tunnel.py",
+            "return addresses if all(map(_is_public, addresses)) else []",
+            "return addresses",
+        ),
+    ),
+    defence(
+        "mirror_reads_only",
+        "the mirror answers GET and HEAD",
+        (_MIRROR, 'if request.method not in ("GET", "HEAD"):', "if not request.method:"),
+    ),
+    defence(
+        "setup_deadline",
+        "set-up has a time to end in",
+        (_SET_UP, "code = await box.wait(limit)", "code = await box.wait(None)"),
+    ),
+    defence(
+        "snapshot_control",
+        "a tree that cannot be copied is the app's doing where the template can be",
+        (
+            _SET_UP,
+            'raise AppSetupFailed(f"what set-up left cannot be copied: {error}") from error',
+            "raise",
+        ),
+    ),
+    defence(
+        "database_control",
+        "a database that does not start is the app's doing where the template's does",
+        (
+            "stack/lifecycle.py",
+            'raise AppSetupFailed(\n                f"the database does not',
+            'raise DatabaseUnavailable(\n                f"the database does not',
+        ),
+    ),
+    defence(
+        "env_never_sourced",
+        "the grader takes nothing from an environment file of the app's",
+        (
+            _SET_UP,
+            "            work = await self._export(zone)\n",
+            (
+                "            work = await self._export(zone)\n"
+                '            for file in (work.path / STATE / "app").glob(".env"):\n'
+                "                for line in file.open():\n"
+                '                    os.environ.update([line.strip().split("=", 1)])\n'
+            ),
+        ),
+    ),
+    defence(
+        "full_program_names",
+        "programs of ours in an app's box are named by their full path",
+        (
+            "stack/app_server.py",
+            'self._boxes.app("/usr/bin/bash", script',
+            'self._boxes.app("bash", script',
+        ),
+    ),
+    defence(
+        "probe_deadline",
+        "a look at the app has a time to end in",
+        (
+            _READINESS,
+            "async with asyncio.timeout(timeout_s):\n            return await _document",
+            "async with asyncio.timeout(None):\n            return await _document",
+        ),
+    ),
+    defence(
+        "probe_origin",
+        "a look at the app does not leave its origin",
+        (_READINESS, "if not _own_origin(target, port):", "if not target:"),
+    ),
+)

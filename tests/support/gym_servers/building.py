@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""A harness that is a shell script, and a Gym that writes down what it is asked.
+
+For tests of the builder's side: boxes, providers and servers are real, only the coding harness is
+as short as a script. It speaks OpenCode's events, so that one reader serves both. Needs nemo-gym.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nemo_gym.config_types import BaseServerConfig
+from nemo_gym.server_utils import ServerClient
+from omegaconf import DictConfig, OmegaConf
+from pydantic import PrivateAttr
+
+from vibench_gym.gym.agent.harnesses.base import HarnessRun
+from vibench_gym.gym.agent.harnesses.opencode.events import read_events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from vibench_gym.gym.agent.build import Build
+    from vibench_gym.gym.agent.harnesses.base import HarnessTask, Program, Transcript
+
+    BuildWith = Callable[..., Coroutine[Any, Any, Build]]
+
+MODEL_SERVER = "policy_model"
+RESOURCES_SERVER = "vibench_resources_server"
+SESSION = "ses_1"
+CALL = (
+    'curl -sS -m 20 -o /dev/null -H "x-session-id: ses_1" -H "content-type: application/json"'
+    ' -d \'{"model": "policy", "messages": [{"role": "user", "content": "hi"}]}\''
+    ' "$BASE_URL/chat/completions"'
+)
+"""Calls the model once, as a harness does."""
+
+
+def event(kind: str, **part: Any) -> str:
+    """A line of the shell that prints one of OpenCode's events."""
+    line = json.dumps({"type": kind, "sessionID": SESSION, "part": {"type": kind, **part}})
+    return f"printf '%s\\n' '{line}'"
+
+
+STEP = "\n".join(
+    (
+        event("step_start", messageID="msg_1", id="p1"),
+        event("text", messageID="msg_1", id="p2", text="I build it."),
+        event("step_finish", messageID="msg_1", id="p3", reason="stop", tokens={"input": 7}),
+    )
+)
+"""What a harness says that called the model once and is content."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellHarness:
+    """Runs a script with `BASE_URL` set and the prompt on standard input."""
+
+    script: str
+    checked: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its name in observations."""
+        return "shell"
+
+    @property
+    def program(self) -> Program | None:
+        """None: every box has a shell."""
+        return None
+
+    def check(self) -> None:
+        """Note that it was asked."""
+        self.checked.append("asked")
+
+    def run(self, task: HarnessTask, executable: str) -> HarnessRun:
+        """The script."""
+        del executable
+        return HarnessRun(
+            argv=("bash", "-c", self.script), env={"BASE_URL": task.base_url}, stdin=task.prompt
+        )
+
+    def read(self, output: bytes) -> Transcript:
+        """OpenCode's events."""
+        return read_events(output)
+
+
+class Answer:
+    """What an aiohttp response is to our agent."""
+
+    ok = True
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        self._body = json.dumps(body).encode()
+        self.cookies: dict[str, Any] = {}
+
+    async def read(self) -> bytes:
+        """The body."""
+        return self._body
+
+
+class RecordingGym(ServerClient):
+    """A server client whose servers answer as they are told, and which keeps what they were asked.
+
+    The model server's address is a real one, for harnesses call it.
+    """
+
+    answers: dict[str, Any]
+    """By path; `/verify` gives what it was sent, with a reward, where it has none."""
+    _asked: list[tuple[str, str, dict[str, Any]]] = PrivateAttr(default_factory=list)
+
+    @property
+    def asked(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Server, path and body of each request."""
+        return self._asked
+
+    def body(self, path: str) -> dict[str, Any]:
+        """The last body that was sent to a path."""
+        return next(body for _, asked, body in reversed(self._asked) if asked == path)
+
+    async def post(self, server_name: str, url_path: str, **kwargs: Any) -> Any:
+        """Answer from `answers`."""
+        body = kwargs.get("json")
+        sent = body if isinstance(body, dict) else body.model_dump() if body is not None else {}
+        self._asked.append((server_name, url_path, json.loads(json.dumps(sent, default=str))))
+        given = self.answers.get(url_path)
+        if given is None:
+            given = {**self._asked[-1][2], "reward": 1.0, **_MEASURED}
+        return Answer(given)
+
+
+_MEASURED: dict[str, Any] = {
+    "reward_components": {},
+    "build_failed": False,
+    "seeding_failure_rate": 0.0,
+    "test_plans_graded": 0,
+    "test_plans_total": 0,
+    "steps_total": 0,
+    "steps_passed": 0,
+    "results": [],
+}
+
+
+def recording_gym(model_port: int, **blocks: Any) -> RecordingGym:
+    """A Gym whose model server is on that port of loopback; `blocks` are of its configuration."""
+    model = {"host": "127.0.0.1", "port": model_port, "entrypoint": "app.py"}
+    config: DictConfig = OmegaConf.create(
+        {MODEL_SERVER: {"responses_api_models": {"openai_model": model}}, **blocks}
+    )
+    return RecordingGym(
+        head_server_config=BaseServerConfig(host="127.0.0.1", port=1),
+        global_config_dict=config,
+        answers={"/seed_session": {"prd_text": "Build a shop."}},
+    )
