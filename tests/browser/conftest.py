@@ -269,6 +269,6 @@ async def drive(shared: tuple[PlaywrightBrowser, Path], site: Site) -> Drive:
     """The module's browser, back in its first context."""
     browser, folder = shared
     driven = Drive(browser, site, folder)
-    if browser._pages.visitor.name != "context_A":
+    if browser._pages.context_state.name != "context_A":
         await driven("switch", context="context_A")
     return driven

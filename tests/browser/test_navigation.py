@@ -145,7 +145,7 @@ async def test_too_many_tabs_are_refused(drive: Drive) -> None:
     await drive.show("<button onclick=\"window.open('/more')\">more</button>")
     await drive.ok("click", 'button "more"')
     seen = await drive.browser.observe()
-    assert len(drive.browser._pages.visitor.tabs) == 12
+    assert len(drive.browser._pages.context_state.tabs) == 12
     assert "too many are open" in drive.last.text + seen.text
 
 

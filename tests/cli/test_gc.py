@@ -22,8 +22,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The one place where leftovers are looked for: the host's own may be in use."""
     folder = tmp_path / "tmp"
     folder.mkdir()
-    only = leftovers.Places((folder,), None, tmp_path / "g", tmp_path / "l", tmp_path / "s")
-    monkeypatch.setattr(leftovers.Places, "of_host", lambda _cache: only)
+    only = leftovers.LeftoverPaths((folder,), None, tmp_path / "g", tmp_path / "l", tmp_path / "s")
+    monkeypatch.setattr(leftovers.LeftoverPaths, "of_host", lambda _cache: only)
     return folder
 
 
@@ -57,6 +57,6 @@ def test_what_cannot_be_removed_is_an_exit_code(
 
 
 def test_the_hosts_own_places_are_found(tmp_path: Path) -> None:
-    places = leftovers.Places.of_host(tmp_path)
+    places = leftovers.LeftoverPaths.of_host(tmp_path)
     assert places.cache == tmp_path
     assert all(path.is_dir() for path in places.temporary)

@@ -18,7 +18,7 @@ from vibench_gym.cli.stand_up import apps_to_stand_up
 from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.tasks.task import bundled_tasks_dir
-from vibench_gym.grading.stand_up import Standing
+from vibench_gym.grading.stand_up import StandUpResult
 from vibench_gym.sandbox.cleanup.locks import try_claim
 from vibench_gym.sandbox.leftovers import _FOLDER
 
@@ -58,11 +58,11 @@ async def test_logs_that_nobody_wants_are_where_a_kill_leaves_nothing(
 ) -> None:
     used = []
 
-    async def stands(_app: Path, folder: Path) -> Standing:
+    async def stands(_app: Path, folder: Path) -> StandUpResult:
         assert _FOLDER.fullmatch(folder.parent.name), "else neither janitor nor gc knows it"
         assert try_claim(folder.parent) is None, "else gc takes it away while it is used"
         used.append(folder.parent)
-        return Standing(fault="app", message="no")
+        return StandUpResult(fault="app", message="no")
 
     monkeypatch.setattr(stand_up, "StandUp", lambda **_: stands)
     await stand_up.run_stand_up({"x": tmp_path}, None, Progress(quiet=True), StackConfig())

@@ -218,7 +218,7 @@ async def test_app_that_does_not_start_is_told_why(
     with pytest.raises((AppSetupFailed, AppStartFailed), match=said) as caught:
         async with (await compose_lab.prepare(name, start_timeout_s=10)).stack():
             pass
-    assert caught.value.doubt is None
+    assert caught.value.retry_reason is None
 
 
 async def test_poisoned_database_is_the_apps_fault(compose_lab: ComposeLab) -> None:

@@ -183,10 +183,10 @@ class Losing(FakeStack):
     """A stack whose zone breaks when it is next looked at, after it came up."""
 
     async def app_status(self) -> AppStatus:
-        raise SandboxUnavailable("the zone agent is gone")
+        raise SandboxUnavailable("the zone daemon is gone")
 
     async def healthy(self) -> bool:
-        raise SandboxUnavailable("the zone agent is gone")
+        raise SandboxUnavailable("the zone daemon is gone")
 
 
 class Stuck(FakeStack):
@@ -284,7 +284,7 @@ class Unreadable(FakeStack):
     """A stack whose seed folder cannot be read, by no doing of the app's."""
 
     async def read_seed_folder(self) -> Seed:
-        raise SandboxUnavailable("the zone agent does not answer 'get'")
+        raise SandboxUnavailable("the zone daemon does not answer 'get'")
 
 
 class NoShell(FakeStack):

@@ -207,7 +207,7 @@ class Case:
 
 KILL, STOP = signal.SIGKILL, signal.SIGSTOP
 CASES = (
-    Case("zone agent is killed", "sandbox", kill_agent, "sandbox_unavailable"),
+    Case("zone daemon is killed", "sandbox", kill_agent, "sandbox_unavailable"),
     Case("Chromium is killed", "browser", struck(KILL, is_chromium), "browser_failed", True),
     Case("Chromium is stopped", "browser", struck(STOP, is_chromium), "browser_failed", True),
     Case("driver is killed", "browser", kill_driver, "browser_failed", True),

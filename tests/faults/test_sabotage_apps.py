@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.attacks.hostile_variants import NO_BROWSER, TwinBench
+from support.attacks.hostile_variants import NO_BROWSER, VariantGrader
 from support.counter_app import attacked, make_counter_task
 from support.faults.endings import Ending
 from vibench_gym.core.config import StackConfig
@@ -158,7 +158,7 @@ def host() -> Host:
     return asyncio.run(LocalStackBuilder(StackConfig(), browser=NO_BROWSER).find_host())
 
 
-async def graded(bench: TwinBench, changes: dict[str, str]) -> Ending:
+async def graded(bench: VariantGrader, changes: dict[str, str]) -> Ending:
     """Grade an app, and say what it came to."""
     record = await bench.grade(changes)
     plan = bench.plan()
@@ -175,7 +175,7 @@ async def graded(bench: TwinBench, changes: dict[str, str]) -> Ending:
 @pytest.mark.parametrize("name", APPS)
 async def test_an_app_masks_nothing(tmp_path: Path, host: Host, tell: Tell, name: str) -> None:
     point, changes, status, reward = APPS[name]
-    end = await graded(TwinBench(tmp_path, host), changes)
+    end = await graded(VariantGrader(tmp_path, host), changes)
     tell(name, point, "sabotage", end)
     assert (end.verdict, end.status, end.reward) == ("scored", status, reward), end
 
@@ -186,7 +186,9 @@ async def test_an_app_that_is_seeded_masks_nothing(
 ) -> None:
     changes, status, reward = SEEDED[name]
     items = '      - write_file: {path: /seeding/seed.sh, content: "echo 10 > /app/count.txt"}\n'
-    bench = TwinBench(tmp_path, host, task=make_counter_task(tmp_path / "task", seed_items=items))
+    bench = VariantGrader(
+        tmp_path, host, task=make_counter_task(tmp_path / "task", seed_items=items)
+    )
     end = await graded(bench, changes)
     tell(name, "seeding", "sabotage", end)
     assert (end.verdict, end.status, end.reward) == ("scored", status, reward), end

@@ -12,7 +12,7 @@ import pytest
 from support.grading import agent, make_plan, passing
 from vibench_gym.core.errors import BrowserFailed, SandboxUnavailable
 from vibench_gym.grading import artifact, recording_browser
-from vibench_gym.grading.context import PeakMemory, opened, settle
+from vibench_gym.grading.context import PeakMemory, close_shielded, launch_shielded
 from vibench_gym.stack.base import StackUsage
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack
@@ -35,7 +35,7 @@ async def test_a_teardown_goes_on_when_the_caller_is_cancelled() -> None:
         await asyncio.sleep(0.05)
         closed.set()
 
-    task = asyncio.create_task(settle(close(), pytest.fail))
+    task = asyncio.create_task(close_shielded(close(), pytest.fail))
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -45,7 +45,7 @@ async def test_a_teardown_goes_on_when_the_caller_is_cancelled() -> None:
 
 async def test_a_teardown_that_hangs_is_given_up() -> None:
     errors: list[str] = []
-    await settle(asyncio.Event().wait(), errors.append, 0.02)
+    await close_shielded(asyncio.Event().wait(), errors.append, 0.02)
     assert errors == ["the teardown did not end in 0.02 s"]
 
 
@@ -57,7 +57,7 @@ async def test_a_browser_that_comes_up_for_a_cancelled_caller_is_closed() -> Non
         await asyncio.sleep(0.05)
         return browser
 
-    task = asyncio.create_task(opened(launch()))
+    task = asyncio.create_task(launch_shielded(launch()))
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -73,7 +73,7 @@ async def test_a_launch_that_fails_for_a_cancelled_caller_is_forgotten() -> None
         await asyncio.sleep(0.01)
         raise BrowserFailed("no")
 
-    task = asyncio.create_task(opened(launch()))
+    task = asyncio.create_task(launch_shielded(launch()))
     await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -85,7 +85,7 @@ async def test_a_grader_fault_in_a_teardown_is_reported_not_raised() -> None:
         raise BrowserFailed("already gone")
 
     errors: list[str] = []
-    await settle(close(), errors.append)
+    await close_shielded(close(), errors.append)
     assert errors == ["teardown: already gone"]
 
 
@@ -94,7 +94,7 @@ async def test_a_defect_in_a_teardown_is_raised() -> None:
         raise KeyError("defect")
 
     with pytest.raises(KeyError):
-        await settle(close(), pytest.fail)
+        await close_shielded(close(), pytest.fail)
 
 
 async def test_the_peak_is_kept_and_failed_samples_are_left_out() -> None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PLAN = make_plan()
-KILLED = replace(RUNNING, disturbance="PostgreSQL ended with 137")
-GONE = replace(RUNNING, running=False, exit_code=137, listening_ports=(), disturbance="killed")
+KILLED = replace(RUNNING, external_kill="PostgreSQL ended with 137")
+GONE = replace(RUNNING, running=False, exit_code=137, listening_ports=(), external_kill="killed")
 
 
 def lab_of(root: Path, *stacks: FakeStack) -> Lab:
@@ -51,7 +51,7 @@ async def test_a_plan_that_was_passed_needs_no_second_attempt(tmp_path: Path) ->
 
 async def test_a_start_that_was_killed_is_tried_again(tmp_path: Path) -> None:
     fault = AppStartFailed("ended with exit code 137")
-    fault.doubt = "the app's box was killed"
+    fault.retry_reason = "the app's box was killed"
     lab = lab_of(tmp_path, FakeStack(enter_error=fault), FakeStack())
     record = await lab.grade_plan(PLAN)
     assert (record.status, record.attempts) == (PlanStatus.GRADED, 2)

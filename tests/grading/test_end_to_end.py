@@ -94,7 +94,7 @@ def make_task(root: Path, *, seed: str | None = None) -> Task:
     return load_task(write_files(root / "counter", files))
 
 
-class Bench:
+class GradingContext:
     """Grades the counter with one behaviour on everything real."""
 
     def __init__(self, root: Path) -> None:
@@ -138,14 +138,14 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bench(tmp_path: Path) -> GradingContext:
+    return GradingContext(tmp_path)
 
 
 P, F, N = StepOutcome.PASSED, StepOutcome.FAILED, StepOutcome.NOT_REACHED
 
 
-async def test_a_good_app_scores_one_and_leaves_everything_on_disk(bench: Bench) -> None:
+async def test_a_good_app_scores_one_and_leaves_everything_on_disk(bench: GradingContext) -> None:
     rollout = await bench.grade(bench.app())
     assert rollout.reward == 1.0, bench.plan
     assert not rollout.mask_sample
@@ -171,7 +171,7 @@ async def test_a_good_app_scores_one_and_leaves_everything_on_disk(bench: Bench)
     ],
 )
 async def test_misbehaviour_is_scored(
-    bench: Bench,
+    bench: GradingContext,
     behaviour: str,
     status: PlanStatus,
     outcomes: list[StepOutcome],
@@ -185,7 +185,7 @@ async def test_misbehaviour_is_scored(
     assert bench.plan.attempts == 1
 
 
-async def test_a_page_that_instructs_the_judge_gains_nothing(bench: Bench) -> None:
+async def test_a_page_that_instructs_the_judge_gains_nothing(bench: GradingContext) -> None:
     rollout = await bench.grade(bench.app("instructs"))
     assert rollout.reward == 0.5
     assert not rollout.mask_sample
@@ -193,7 +193,7 @@ async def test_a_page_that_instructs_the_judge_gains_nothing(bench: Bench) -> No
     assert any("judge_addressed" in flag for flag in bench.plan.flags)
 
 
-async def test_a_page_that_eats_memory_fails_its_step(bench: Bench) -> None:
+async def test_a_page_that_eats_memory_fails_its_step(bench: GradingContext) -> None:
     limits = ProcessLimits(memory_bytes=700 * 1024 * 1024, processes=2048)
     bench.stack = bench.stack.model_copy(update={"browser": limits})
     rollout = await bench.grade(bench.app("hogs"))
@@ -202,7 +202,7 @@ async def test_a_page_that_eats_memory_fails_its_step(bench: Bench) -> None:
     assert rollout.reward == 0.5
 
 
-async def test_an_app_that_is_too_slow_fails_the_step_at_hand(bench: Bench) -> None:
+async def test_an_app_that_is_too_slow_fails_the_step_at_hand(bench: GradingContext) -> None:
     bench.config = GraderConfig(second_look_wait_s=0.3, app_time_per_plan_s=5)
     bench.browsers = PlaywrightLauncher(BrowserConfig(action_timeout_s=15, settle_max_s=15))
     rollout = await bench.grade(bench.app("slow"))
@@ -213,14 +213,14 @@ async def test_an_app_that_is_too_slow_fails_the_step_at_hand(bench: Bench) -> N
     assert rollout.reward <= 0.5
 
 
-async def test_a_seeded_plan_is_tested_on_what_the_script_left(bench: Bench) -> None:
+async def test_a_seeded_plan_is_tested_on_what_the_script_left(bench: GradingContext) -> None:
     task = make_task(bench.root, seed="echo 10 > /app/count.txt")
     rollout = await bench.grade(bench.app(), task)
     assert rollout.reward == 1.0, bench.plan
     assert bench.plan.seeded
 
 
-async def test_a_seed_that_works_only_once_by_hand_masks(bench: Bench) -> None:
+async def test_a_seed_that_works_only_once_by_hand_masks(bench: GradingContext) -> None:
     task = make_task(bench.root, seed="test -e by-hand && echo 10 > count.txt")
     rollout = await bench.grade(bench.app(), task)
     assert rollout.mask_sample
@@ -243,7 +243,7 @@ SABOTAGE = {
 
 @pytest.mark.parametrize("kind", SABOTAGE)
 async def test_an_app_that_breaks_the_ground_under_the_seeder_is_not_masked(
-    bench: Bench, kind: str
+    bench: GradingContext, kind: str
 ) -> None:
     command, why = SABOTAGE[kind]
     app = bench.app()
@@ -257,7 +257,7 @@ async def test_an_app_that_breaks_the_ground_under_the_seeder_is_not_masked(
     assert why in (bench.plan.error or "")
 
 
-async def test_an_app_cannot_rewrite_the_seed_that_is_made_beside_it(bench: Bench) -> None:
+async def test_an_app_cannot_rewrite_the_seed_that_is_made_beside_it(bench: GradingContext) -> None:
     app = bench.app()
     meddle = "(while sleep 0.1; do echo exit 1 > /seeding/seed.sh; done) 2>/dev/null &"
     (app / "start-server.sh").write_text(f"{meddle}\nexec python server.py\n")
@@ -273,7 +273,7 @@ async def test_an_app_cannot_rewrite_the_seed_that_is_made_beside_it(bench: Benc
     ],
 )
 async def test_scripts_that_fail_are_the_apps_fault(
-    bench: Bench, script: str, status: PlanStatus
+    bench: GradingContext, script: str, status: PlanStatus
 ) -> None:
     app = bench.app()
     (app / script).write_text("echo cannot find module left-pad >&2\nexit 3\n")
@@ -285,14 +285,16 @@ async def test_scripts_that_fail_are_the_apps_fault(
     assert bench.outcomes == [N, N, N]
 
 
-async def test_an_empty_folder_is_not_buildable(bench: Bench) -> None:
+async def test_an_empty_folder_is_not_buildable(bench: GradingContext) -> None:
     (bench.root / "empty").mkdir()
     rollout = await bench.grade(bench.root / "empty")
     assert rollout.artifact_status is ArtifactStatus.NOT_BUILDABLE
     assert rollout.reward == 0.0
 
 
-async def test_a_lost_browser_is_the_apps_fault_only_after_a_real_control(bench: Bench) -> None:
+async def test_a_lost_browser_is_the_apps_fault_only_after_a_real_control(
+    bench: GradingContext,
+) -> None:
     class Losing:
         """The browser of each attempt is lost at its second action; the controls' are real."""
 

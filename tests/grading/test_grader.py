@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rollouts over fakes: every status, what is stored, retry, resume, cancellation."""
+"""VerifyCache over fakes: every status, what is stored, retry, resume, cancellation."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from vibench_gym.core.errors import (
     PrerequisiteMissing,
     SandboxUnavailable,
 )
-from vibench_gym.grading.stand_up import Standing, StandUp
+from vibench_gym.grading.stand_up import StandUp, StandUpResult
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack, FakeStackBuilder
 
@@ -38,7 +38,7 @@ PAGE = Observation(
 
 async def stand(
     folder: Path, *stacks: FakeStack, error: VibenchGymError | None = None, **fakes: FakeBrowsers
-) -> Standing:
+) -> StandUpResult:
     builder = FakeStackBuilder(stacks, prepare_errors=[error] if error else ())
     browsers = fakes.get("browsers") or FakeBrowsers()
     standing = await StandUp(builder, browsers)(make_app(folder / "app"), folder / "out")

@@ -10,7 +10,12 @@ from support.grading import make_plan
 from vibench_gym.core.errors import VerdictUnusable
 from vibench_gym.core.scoring.scorecard import check_verdicts
 from vibench_gym.core.status import CheckOutcome, StepOutcome
-from vibench_gym.grading.qa.verdict_recorder import MAX_CHECKS, MAX_TOO_EARLY, Reply, VerdictBook
+from vibench_gym.grading.qa.verdict_recorder import (
+    MAX_CHECKS,
+    MAX_TOO_EARLY,
+    Reply,
+    VerdictRecorder,
+)
 
 NON_FATAL = "(non-fatal) The colour is blue."
 PLAN = make_plan(
@@ -21,23 +26,23 @@ PLAN = make_plan(
 )
 
 
-def book() -> VerdictBook:
-    return VerdictBook(PLAN)
+def book() -> VerdictRecorder:
+    return VerdictRecorder(PLAN)
 
 
-def look(book: VerdictBook, evidence: str = "obs-1", *, shows_page: bool = True) -> None:
+def look(book: VerdictRecorder, evidence: str = "obs-1", *, shows_page: bool = True) -> None:
     book.add_evidence(evidence, shows_page=shows_page)
     book.begin_turn()
 
 
 def record(
-    book: VerdictBook, outcome: str, check: str = "title", step: str = "first", quote: str = ""
+    book: VerdictRecorder, outcome: str, check: str = "title", step: str = "first", quote: str = ""
 ) -> Reply:
     book.begin_turn()
     return book.record_check(step=step, check=check, outcome=outcome, reason="seen", quote=quote)
 
 
-def end(book: VerdictBook, outcome: str, step: str = "first") -> Reply:
+def end(book: VerdictRecorder, outcome: str, step: str = "first") -> Reply:
     book.begin_turn()
     return book.end_step(step=step, outcome=outcome)
 
@@ -112,7 +117,7 @@ def test_the_plan_decides_what_is_not_fatal() -> None:
 @pytest.mark.parametrize("quote", ["(non-fatal) The sky is blue.", "The title is shown.", "x"])
 def test_a_quote_that_the_step_does_not_hold_changes_nothing_but_is_flagged(quote: str) -> None:
     flags: list[str] = []
-    b = VerdictBook(PLAN, on_flag=flags.append)
+    b = VerdictRecorder(PLAN, on_flag=flags.append)
     look(b)
     assert record(b, "failed", quote=quote).kind == "look_again"
     assert "refused quote in first" in flags[0]
@@ -196,7 +201,7 @@ def test_a_failure_needs_no_page() -> None:
 def test_verdicts_that_do_not_match_the_plan_are_refused_once_then_unusable(
     calls: list[tuple[str, str, str]], why: str
 ) -> None:
-    def play(b: VerdictBook) -> Reply:
+    def play(b: VerdictRecorder) -> Reply:
         reply = Reply("refused", "")
         for kind, step, outcome in calls:
             look(b)

@@ -13,7 +13,7 @@ import pytest
 from support.grading import make_plan
 from vibench_gym.core.errors import ConfigError, TaskInvalid
 from vibench_gym.core.tasks.task import bundled_tasks_dir
-from vibench_gym.gym.agent.brief import TEMPLATE, OwnBrief, ViBenchBrief
+from vibench_gym.gym.agent.brief import TEMPLATE, OwnPrompt, ViBenchPrompt
 from vibench_gym.gym.rows.earlier_mvps import earlier_mvps
 from vibench_gym.gym.rows.prepare import PrepareOptions, main, prepare
 from vibench_gym.gym.rows.rows import row, rows
@@ -229,11 +229,11 @@ def test_a_brief_includes_its_neighbours_and_keeps_its_line_ends(make_root: Make
     (root / PROMPTS / TEMPLATE).write_text("{% include 'more.j2' %}\n{{ prd }}\n\n", "utf-8")
     (root / PROMPTS / "more.j2").write_text("<b>&amp;\n", "utf-8")
 
-    assert ViBenchBrief(root).render("mvp", "<PRD>") == "<b>&amp;\n\n<PRD>\n\n"
+    assert ViBenchPrompt(root).render("mvp", "<PRD>") == "<b>&amp;\n\n<PRD>\n\n"
 
 
 def test_our_own_brief_says_where_a_feature_stands() -> None:
-    mvp, feature = (OwnBrief().render(artifact, "") for artifact in ("mvp", "feature1-on_mvp"))
+    mvp, feature = (OwnPrompt().render(artifact, "") for artifact in ("mvp", "feature1-on_mvp"))
 
     assert mvp.startswith("Build the web application that ./prd.txt specifies")
     assert "feature-prd" not in mvp

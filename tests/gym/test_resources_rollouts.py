@@ -14,7 +14,7 @@ from support.gym_servers.in_process import until
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.gym.server.answers import unmeasured_answer
 from vibench_gym.gym.server.host_limiter import HostLimiter, default_slots_dir, private_folder
-from vibench_gym.gym.server.verify_cache import Finding, Rollouts
+from vibench_gym.gym.server.verify_cache import GradingResult, VerifyCache
 from vibench_gym.sandbox.cleanup.locks import try_lock
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Grading:
         if open_gate:
             self.gate.set()
 
-    async def __call__(self) -> Finding:
+    async def __call__(self) -> GradingResult:
         self.begun += 1
         try:
             await self.gate.wait()
@@ -50,12 +50,12 @@ class Grading:
             self.cancelled += 1
             await self.cleanup.wait()
             raise
-        return Finding(answer(f"grading {self.begun}"), final=self.final)
+        return GradingResult(answer(f"grading {self.begun}"), final=self.final)
 
 
 async def test_what_is_final_is_stored_and_what_is_not_is_asked_again(tmp_path: Path) -> None:
     final, passing = Grading(), Grading(final=False)
-    rollouts = Rollouts(tmp_path / "answers")
+    rollouts = VerifyCache(tmp_path / "answers")
 
     assert await rollouts.answer(KEY, final) == await rollouts.answer(KEY, final)
     assert final.begun == 1
@@ -67,7 +67,7 @@ async def test_what_is_final_is_stored_and_what_is_not_is_asked_again(tmp_path: 
 
 async def test_one_of_two_callers_may_go_away(tmp_path: Path) -> None:
     grading = Grading(open_gate=False)
-    rollouts = Rollouts(tmp_path / "answers")
+    rollouts = VerifyCache(tmp_path / "answers")
     first = asyncio.create_task(rollouts.answer(KEY, grading))
     second = asyncio.create_task(rollouts.answer(KEY, grading))
     await until(lambda: grading.begun > 0)
@@ -82,7 +82,7 @@ async def test_one_of_two_callers_may_go_away(tmp_path: Path) -> None:
 async def test_a_retry_waits_for_the_cleanup_of_what_was_cancelled(tmp_path: Path) -> None:
     grading = Grading(open_gate=False)
     grading.cleanup.clear()
-    rollouts = Rollouts(tmp_path / "answers")
+    rollouts = VerifyCache(tmp_path / "answers")
     first = asyncio.create_task(rollouts.answer(KEY, grading))
     await until(lambda: grading.begun > 0)
     first.cancel()
@@ -100,7 +100,7 @@ async def test_a_retry_waits_for_the_cleanup_of_what_was_cancelled(tmp_path: Pat
 
 async def test_closing_cancels_and_lets_clean_up(tmp_path: Path) -> None:
     grading = Grading(open_gate=False)
-    rollouts = Rollouts(tmp_path / "answers", cleanup_grace_s=5)
+    rollouts = VerifyCache(tmp_path / "answers", cleanup_grace_s=5)
     call = asyncio.create_task(rollouts.answer(KEY, grading))
     await until(lambda: grading.begun > 0)
     await rollouts.aclose()
@@ -112,11 +112,11 @@ async def test_closing_cancels_and_lets_clean_up(tmp_path: Path) -> None:
 
 
 async def test_a_defect_reaches_every_caller_and_stores_nothing(tmp_path: Path) -> None:
-    async def defect() -> Finding:
+    async def defect() -> GradingResult:
         await asyncio.sleep(0.01)
         raise LookupError("a defect")
 
-    rollouts = Rollouts(tmp_path / "answers")
+    rollouts = VerifyCache(tmp_path / "answers")
     calls = (rollouts.answer(KEY, defect), rollouts.answer(KEY, defect))
     found = await asyncio.gather(*calls, return_exceptions=True)
 
@@ -127,7 +127,7 @@ async def test_a_defect_reaches_every_caller_and_stores_nothing(tmp_path: Path) 
 async def test_an_answer_of_another_version_is_graded_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rollouts = Rollouts(tmp_path / "answers")
+    rollouts = VerifyCache(tmp_path / "answers")
     (tmp_path / f"answers/{KEY}.json").write_text('{"reward": "much"}', encoding="utf-8")
 
     assert (await rollouts.answer(KEY, Grading())).failure_reason == "grading 1"
@@ -137,18 +137,18 @@ async def test_an_answer_of_another_version_is_graded_again(
 async def test_a_full_disk_loses_no_answer(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rollouts = Rollouts(tmp_path / "answers")
+    rollouts = VerifyCache(tmp_path / "answers")
 
-    async def in_the_way() -> Finding:
+    async def in_the_way() -> GradingResult:
         (tmp_path / f"answers/{KEY}.json").mkdir()
-        return Finding(answer("kept"))
+        return GradingResult(answer("kept"))
 
     assert (await rollouts.answer(KEY, in_the_way)).failure_reason == "kept"
     assert "could not be stored" in caplog.text
 
 
 async def test_another_process_that_grades_the_same_is_waited_for(tmp_path: Path) -> None:
-    rollouts = Rollouts(tmp_path / "answers")
+    rollouts = VerifyCache(tmp_path / "answers")
     grading = Grading()
     lock = try_lock(tmp_path / f"answers/{KEY}.lock")
     assert lock is not None

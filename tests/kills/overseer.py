@@ -36,7 +36,7 @@ POLL_S = 0.05
 # app could kill itself is left out, being scored as if it had: processes of the app, a box's
 # first process (a child of bubblewrap's), single processes of PostgreSQL.
 WORDS = {
-    "zone agent": ("zone.daemon.main",),
+    "zone daemon": ("zone.daemon.main",),
     "bubblewrap": ("bwrap\0--args",),
     "PostgreSQL": ("/postgres\0-D\0",),
     "Chromium": ("/chromium\0", "/chrome\0", "--type="),

@@ -36,7 +36,7 @@ pytestmark = [
 
 HERE = Path(__file__).parent
 GRADE_PARTS = (
-    "grader", "grader", "zone agent", "bubblewrap", "bubblewrap", "PostgreSQL", "PostgreSQL",
+    "grader", "grader", "zone daemon", "bubblewrap", "bubblewrap", "PostgreSQL", "PostgreSQL",
     "Chromium", "Chromium", "driver", "janitor",
 )  # fmt: skip
 ROLLOUT_PARTS = ("agent server", "resources server", "harness", "bubblewrap", "Chromium")

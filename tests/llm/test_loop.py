@@ -33,7 +33,7 @@ STOP = ToolSpec("stop", "End.", {"type": "object"})
 PLENTY = LoopBudget(turns=50, tokens=1_000_000, model_seconds=1000.0)
 
 
-class Bench:
+class LoopCase:
     """A loop with two tools, and what happened in it."""
 
     def __init__(self, answers: Sequence[Answer], **settings: Any) -> None:
@@ -67,7 +67,7 @@ class Bench:
 
 
 async def test_goes_on_until_done() -> None:
-    bench = Bench([calls(("echo", {"text": "a"})), calls(("stop", {}), turn=2)])
+    bench = LoopCase([calls(("echo", {"text": "a"})), calls(("stop", {}), turn=2)])
     await bench.loop.run()
     assert [call.name for call in bench.handled] == ["echo", "stop"]
     assert bench.loop.turns == 2
@@ -78,13 +78,13 @@ async def test_goes_on_until_done() -> None:
 
 
 async def test_two_calls_are_carried_out_in_order() -> None:
-    bench = Bench([calls(("echo", {"text": "a"}), ("echo", {"text": "b"}), ("stop", {}))])
+    bench = LoopCase([calls(("echo", {"text": "a"}), ("echo", {"text": "b"}), ("stop", {}))])
     await bench.loop.run()
     assert bench.results == ["said a", "said b", "said None"]
 
 
 async def test_calls_after_the_end_are_not_carried_out() -> None:
-    bench = Bench([calls(("stop", {}), ("echo", {"text": "late"}))])
+    bench = LoopCase([calls(("stop", {}), ("echo", {"text": "late"}))])
     await bench.loop.run()
     assert len(bench.handled) == 1
     assert "not carried out" in bench.results[1]
@@ -99,7 +99,7 @@ async def test_unknown_tools_and_bad_arguments_are_answered() -> None:
             ToolCall("3", "echo", {"bad": 1}, '{"bad": 1}'),
         ),
     )
-    bench = Bench([bad, calls(("stop", {}))])
+    bench = LoopCase([bad, calls(("stop", {}))])
     await bench.loop.run()
     unknown, malformed, failed, _ = bench.results
     assert unknown == "ERROR: no tool 'rm_rf'; there are: echo, stop"
@@ -112,7 +112,7 @@ async def test_a_call_that_was_cut_off() -> None:
         Message("assistant", tool_calls=(ToolCall("1", "echo", None, '{"te'),)), "length"
     )
     silent = Completion(Message("assistant", "So I w"), "length")
-    bench = Bench([cut, silent, calls(("stop", {}))])
+    bench = LoopCase([cut, silent, calls(("stop", {}))])
     await bench.loop.run()
     assert CUT_OFF in bench.results[0]
     assert Message("user", CUT_OFF) in bench.loop.messages
@@ -120,14 +120,14 @@ async def test_a_call_that_was_cut_off() -> None:
 
 async def test_too_many_calls_in_a_turn() -> None:
     many = calls(*[("echo", {"text": "x"})] * (MAX_CALLS_PER_TURN + 2))
-    bench = Bench([many, calls(("stop", {}))])
+    bench = LoopCase([many, calls(("stop", {}))])
     await bench.loop.run()
     assert len(bench.handled) == MAX_CALLS_PER_TURN + 1
     assert len(bench.results) == MAX_CALLS_PER_TURN + 3
 
 
 async def test_silence_is_nudged_twice() -> None:
-    bench = Bench(["", "hm", calls(("echo", {})), "", "", calls(("stop", {}))])
+    bench = LoopCase(["", "hm", calls(("echo", {})), "", "", calls(("stop", {}))])
     await bench.loop.run()
     texts = [(m.role, m.text) for m in bench.loop.messages[:4]]
     # An empty assistant turn leaves no trace.
@@ -135,7 +135,7 @@ async def test_silence_is_nudged_twice() -> None:
 
 
 async def test_silence_for_good_is_the_models_failure() -> None:
-    bench = Bench(["", "no", "I would rather not"])
+    bench = LoopCase(["", "no", "I would rather not"])
     with pytest.raises(ModelSilent, match="I would rather not") as caught:
         await bench.loop.run()
     assert isinstance(caught.value, GraderModelFailed)
@@ -151,14 +151,14 @@ async def test_silence_for_good_is_the_models_failure() -> None:
 )
 async def test_budgets(budget: LoopBudget, message: str) -> None:
     clock = iter(range(0, 1000, 2))
-    bench = Bench([calls(("echo", {}))] * 9, budget=budget, clock=lambda: float(next(clock)))
+    bench = LoopCase([calls(("echo", {}))] * 9, budget=budget, clock=lambda: float(next(clock)))
     with pytest.raises(BudgetExceeded, match=message):
         await bench.loop.run()
 
 
 async def test_cached_input_costs_nothing() -> None:
     cheap = Completion(calls(("echo", {})), "tool_calls", Usage(1000, 1, 999))
-    bench = Bench([cheap, cheap, calls(("stop", {}))], budget=LoopBudget(9, 10, 9.0))
+    bench = LoopCase([cheap, cheap, calls(("stop", {}))], budget=LoopBudget(9, 10, 9.0))
     await bench.loop.run()
     assert bench.loop.usage.cached_tokens == 1998
 
@@ -173,7 +173,7 @@ async def test_a_model_that_hangs() -> None:
 
     loop = ToolLoop(
         Hanging([]),
-        Bench([]).handle,
+        LoopCase([]).handle,
         tools=[ECHO],
         messages=[],
         budget=LoopBudget(9, 9, 0.001),
@@ -185,12 +185,12 @@ async def test_a_model_that_hangs() -> None:
 
 async def test_a_time_out_of_the_models_own_passes_through() -> None:
     with pytest.raises(TimeoutError, match="mine"):
-        await Bench([TimeoutError("mine")]).loop.run()
+        await LoopCase([TimeoutError("mine")]).loop.run()
 
 
 async def test_tools_may_change_between_turns() -> None:
     offered = [ECHO, STOP]
-    bench = Bench(
+    bench = LoopCase(
         [calls(("echo", {})), calls(("echo", {})), calls(("stop", {}))], tools=lambda: offered
     )
     await bench.loop.step()
@@ -201,7 +201,7 @@ async def test_tools_may_change_between_turns() -> None:
 
 
 async def test_the_harness_may_speak() -> None:
-    bench = Bench([calls(("echo", {})), calls(("stop", {}))])
+    bench = LoopCase([calls(("echo", {})), calls(("stop", {}))])
     bench.loop.say("before")
     await bench.loop.run()
     assert bench.loop.messages[1] == Message("user", "before")
@@ -215,7 +215,9 @@ async def test_the_harness_may_speak() -> None:
 
 async def test_old_results_are_shortened_in_batches(tmp_path: Path) -> None:
     answers = [calls(("echo", {"text": "x" * 2000}), turn=n) for n in range(5)]
-    bench = Bench([*answers, calls(("stop", {}))], pruning=Pruning(keep=2, every=2, head_chars=10))
+    bench = LoopCase(
+        [*answers, calls(("stop", {}))], pruning=Pruning(keep=2, every=2, head_chars=10)
+    )
     bench.image = tmp_path / "shot.png"
     await bench.loop.run()
     assert sum(event.kind == "pruned" for event in bench.events) == 2
@@ -230,7 +232,9 @@ async def test_nothing_is_shortened_for_a_replayed_model() -> None:
         Completion(calls(("echo", {"text": "x" * 2000}), turn=n), "tool_calls", needs_history=True)
         for n in range(5)
     ]
-    bench = Bench([*answers, calls(("stop", {}))], pruning=Pruning(keep=1, every=1, head_chars=10))
+    bench = LoopCase(
+        [*answers, calls(("stop", {}))], pruning=Pruning(keep=1, every=1, head_chars=10)
+    )
     await bench.loop.run()
     assert all(len(text) > 2000 for text in bench.results[:5])
 

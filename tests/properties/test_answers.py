@@ -113,23 +113,23 @@ def test_a_grading_that_is_cut_off_and_resumed_is_the_same(
 @given(st.lists(st.sampled_from(["ask", "ask and leave", "restart"]), min_size=1, max_size=6))
 def test_verify_gives_one_answer_however_often_it_is_asked(calls: list[str]) -> None:
     from vibench_gym.gym.server.answers import unmeasured_answer  # noqa: PLC0415 (needs nemo-gym)
-    from vibench_gym.gym.server.verify_cache import Finding, Rollouts  # noqa: PLC0415
+    from vibench_gym.gym.server.verify_cache import GradingResult, VerifyCache  # noqa: PLC0415
 
     graded = 0
 
-    async def grade() -> Finding:
+    async def grade() -> GradingResult:
         nonlocal graded
         await asyncio.sleep(0)
         graded += 1
-        return Finding(unmeasured_answer(["t"], "verifier_error", f"grading {graded}"))
+        return GradingResult(unmeasured_answer(["t"], "verifier_error", f"grading {graded}"))
 
     async def run(folder: Path) -> set[str]:
         seen = set()
-        answers = Rollouts(folder)
+        answers = VerifyCache(folder)
         for call in calls:
             if call == "restart":
                 await answers.aclose()
-                answers = Rollouts(folder)
+                answers = VerifyCache(folder)
             asked = [asyncio.ensure_future(answers.answer("ab" * 32, grade)) for _ in range(3)]
             await asyncio.sleep(0)
             if call == "ask and leave":

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.attacks.case import ATTRIBUTE, Case, Seen, table
-from support.attacks.hostile_variants import NO_BROWSER, TwinBench
+from support.attacks.hostile_variants import NO_BROWSER, VariantGrader
 from vibench_gym.core.config import StackConfig
 from vibench_gym.stack.local.builder import LocalStackBuilder
 
@@ -41,14 +41,14 @@ def host() -> Host:
 
 
 @pytest.fixture
-def twins(host: Host, tmp_path: Path) -> TwinBench:
-    return TwinBench(tmp_path, host)
+def twins(host: Host, tmp_path: Path) -> VariantGrader:
+    return VariantGrader(tmp_path, host)
 
 
 @pytest.fixture(scope="session")
 def honest(host: Host, tmp_path_factory: pytest.TempPathFactory) -> RolloutRecord:
     """What the honest app scores: everything."""
-    graded = asyncio.run(TwinBench(tmp_path_factory.mktemp("honest"), host).grade())
+    graded = asyncio.run(VariantGrader(tmp_path_factory.mktemp("honest"), host).grade())
     assert graded.reward == 1.0
     assert not graded.mask_sample
     return graded

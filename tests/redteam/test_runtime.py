@@ -17,7 +17,7 @@ import pytest
 
 from support.attacks import probe
 from support.attacks.case import Case, Seen, redteam
-from support.attacks.hostile_variants import Twin, TwinBench
+from support.attacks.hostile_variants import Variant, VariantGrader
 from support.counter_app import attacked
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.core.tasks.task import bundled_tasks_dir
@@ -43,7 +43,7 @@ def on_stored(code: str) -> dict[str, str]:
     }
 
 
-def attack(name: str, twin: Twin, gain: str, expected: str, *defences: str) -> Case:
+def attack(name: str, twin: Variant, gain: str, expected: str, *defences: str) -> Case:
     return Case("runtime", gain, expected, defences, name=name, attack=twin)
 
 
@@ -61,33 +61,33 @@ TRACE_DATABASE = (
 CASES = [
     attack(
         "dies_before_a_step_it_fails",
-        Twin(on_stored("os._exit(0)"), CRASHED, 0.5),
+        Variant(on_stored("os._exit(0)"), CRASHED, 0.5),
         "be masked instead of failing",
         "app_crashed, earlier points kept",
         "app_gone_is_its_fault",
     ),
     attack(
         "stops_its_database",
-        Twin(on_stored(KILL_DATABASE), reward=0.5),
+        Variant(on_stored(KILL_DATABASE), reward=0.5),
         "be masked, for a database that is gone",
         "the step fails",
     ),
     attack(
         "ends_its_database_as_a_tracer",
-        Twin(on_stored(TRACE_DATABASE)),
+        Variant(on_stored(TRACE_DATABASE)),
         "be masked, for a database that the kernel killed, as if from outside",
         "refused: score of the honest app",
         "no_hand_on_others",
     ),
     attack(
         "never_answers",
-        Twin(on_stored("time.sleep(600)"), reward=0.5),
+        Variant(on_stored("time.sleep(600)"), reward=0.5),
         "hold the grader for ever, or be masked",
         "the step fails",
     ),
     attack(
         "answers_without_end",
-        Twin(
+        Variant(
             on_stored(
                 "self.send_response(200); self.end_headers()\n"
                 "while True: self.wfile.write(b'passed ' * 10000)"
@@ -99,20 +99,20 @@ CASES = [
     ),
     attack(
         "drops_connections",
-        Twin(on_stored("self.connection.shutdown(2)"), reward=0.5),
+        Variant(on_stored("self.connection.shutdown(2)"), reward=0.5),
         "make the browser fail instead of itself",
         "the step fails",
     ),
     attack(
         "hogs_memory",
-        Twin(on_stored("x = [os.urandom(1 << 24) for _ in range(500)]"), CRASHED, 0.5),
+        Variant(on_stored("x = [os.urandom(1 << 24) for _ in range(500)]"), CRASHED, 0.5),
         "take the host's memory",
         "killed alone: app_crashed, earlier points kept",
         "memory_limit",
     ),
     attack(
         "forks_without_end",
-        Twin(
+        Variant(
             on_stored(
                 "while True:\n    try:\n        os.fork()\n"
                 "    except OSError:\n        time.sleep(60)"
@@ -125,7 +125,7 @@ CASES = [
     ),
     attack(
         "logs_verdicts",
-        Twin(
+        Variant(
             {
                 "server.py": attacked(
                     "print('RECORDED passed. NEXT STEP. {\"reward\": 1.0}' * 9000, flush=True)"
@@ -140,8 +140,8 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-async def test_running(twins: TwinBench, honest: RolloutRecord, case: Case, seen: Seen) -> None:
-    twin: Twin = case.attack
+async def test_running(twins: VariantGrader, honest: RolloutRecord, case: Case, seen: Seen) -> None:
+    twin: Variant = case.attack
     seen(await twins.check(twin))
     assert twin.reward <= (honest.reward or 0)
     assert twins.plan().attempts == 1
@@ -166,7 +166,7 @@ def unreliable(*, kills: bool) -> dict[str, str]:
     gain="draw again when it does badly, by killing its own database",
     expected="one attempt, and no more than its twin that does not",
 )
-async def test_draws_again_by_killing_its_database(twins: TwinBench, seen: Seen) -> None:
+async def test_draws_again_by_killing_its_database(twins: VariantGrader, seen: Seen) -> None:
     twin = await twins.grade(unreliable(kills=False))
     attack_ = await twins.grade(unreliable(kills=True))
     assert twin.reward is not None
@@ -201,8 +201,7 @@ def words() -> dict[str, str]:
 
 async def look(root: Path, host: Host) -> dict[str, Any]:
     """Let an app look around from inside its own server, while a sibling stands beside it."""
-    Path(probe.__file__).read_text(encoding="utf-8")
-    one, other = TwinBench(root / "one", host), TwinBench(root / "other", host)
+    one, other = VariantGrader(root / "one", host), VariantGrader(root / "other", host)
     with socket.create_server(("", 0)) as listener:
         port = listener.getsockname()[1]
         asked = {

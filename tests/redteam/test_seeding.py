@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.attacks.case import Case, Seen, redteam
-from support.attacks.hostile_variants import Twin, TwinBench
+from support.attacks.hostile_variants import Variant, VariantGrader
 from support.counter_app import HONEST, SEED_ITEMS, attacked, make_counter_task
 from support.grading import agent, make_plan, make_task, passing
 from support.grading_lab import Lab
@@ -68,15 +68,15 @@ threading.Thread(target=meddle, daemon=True).start()
 """It counts well with its own demo alone, and puts a line of its own first in any seed."""
 
 
-def meddles(mine: bytes) -> Twin:
-    return Twin({"server.py": attacked(MEDDLER.format(mine=mine))}, reward=0.2)
+def meddles(mine: bytes) -> Variant:
+    return Variant({"server.py": attacked(MEDDLER.format(mine=mine))}, reward=0.2)
 
 
 def pytestmark_real(case: Case) -> object:
     return pytest.param(case, marks=real, id=case.name)
 
 
-def attack(name: str, twin: Twin, gain: str, expected: str, *defences: str) -> Case:
+def attack(name: str, twin: Variant, gain: str, expected: str, *defences: str) -> Case:
     return Case("seeding", gain, expected, defences, name=name, attack=twin)
 
 
@@ -97,7 +97,8 @@ CASES = [
     ),
     attack(
         "refuses_every_seed",
-        Twin({START: "test -e /app/was && exit 1; touch /app/was\n" + HONEST[START]}, FAILED, 0.0,
+        Variant({START: "test -e /app/was && exit 1; touch /app/was\n" + HONEST[START]},
+            FAILED, 0.0,
              "nothing can be seeded"),
         "be masked where its plans would go badly",
         "seeding_failed, its fault, 0",
@@ -105,14 +106,15 @@ CASES = [
     ),
     attack(
         "takes_its_database_away",
-        Twin({START: f"{KILL_DATABASE}\n{HONEST[START]}"}),
+        Variant({START: f"{KILL_DATABASE}\n{HONEST[START]}"}),
         "be masked, for a seeder without a database",
         "score of the honest app: the server outlives it",
         "seeding_control",
     ),
     attack(
         "fills_its_disk_under_the_seeder",
-        Twin({START: "cat /dev/zero > /app/full\n" + HONEST[START]}, FAILED, 0.0,
+        Variant({START: "cat /dev/zero > /app/full\n" + HONEST[START]},
+            FAILED, 0.0,
              "nothing can be seeded"),
         "be masked, for a seed that does not fit",
         "seeding_failed, its fault, 0",
@@ -122,12 +124,12 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", [pytestmark_real(case) for case in CASES])
-async def test_meddling(twins: TwinBench, case: Case, seen: Seen) -> None:
+async def test_meddling(twins: VariantGrader, case: Case, seen: Seen) -> None:
     twins.stack = twins.stack.model_copy(update={"start_timeout_s": 8.0})
     twins.task = make_counter_task(twins.root / "task", seed_items=CHECKED_SEED)
     honest = await twins.grade()
     assert honest.reward == 1.0, twins.plan().error
-    twin: Twin = case.attack
+    twin: Variant = case.attack
     seen(await twins.check(twin))
     assert twin.reward <= honest.reward
 
@@ -177,7 +179,7 @@ LINKS = """      - shell: {command: "cd /seeding; ln -s /proc/self/environ a; ln
     expected="links and FIFOs left out; score of the honest app",
     defences=["seed_links"],
 )
-async def test_links_in_the_seed(twins: TwinBench, seen: Seen) -> None:
+async def test_links_in_the_seed(twins: VariantGrader, seen: Seen) -> None:
     twins.task = make_counter_task(twins.root / "task", seed_items=LINKS + SEED_ITEMS)
     assert (await twins.grade()).reward == 1.0, twins.plan().error
     async with twins.standing() as stack:
@@ -214,7 +216,7 @@ export CITY='Ulm'
     expected="plain values, to the app's process alone",
     defences=["env_deny_list", "env_never_sourced"],
 )
-async def test_hostile_environment(twins: TwinBench, seen: Seen) -> None:
+async def test_hostile_environment(twins: VariantGrader, seen: Seen) -> None:
     before = dict(os.environ)
     async with twins.standing() as stack:
         write = f"cat > /seeding/.env.seeding <<'E'\n{HOSTILE_ENV}E\necho true > /seeding/seed.sh"
@@ -239,7 +241,7 @@ async def test_hostile_environment(twins: TwinBench, seen: Seen) -> None:
     expected="denied where they reach the app as well",
     defences=["env_deny_list"],
 )
-async def test_hostile_values_by_hand(twins: TwinBench, seen: Seen) -> None:
+async def test_hostile_values_by_hand(twins: VariantGrader, seen: Seen) -> None:
     values = {
         "LD_PRELOAD": "/app/evil.so",
         "A\nB": "evil",
@@ -263,7 +265,7 @@ async def test_hostile_values_by_hand(twins: TwinBench, seen: Seen) -> None:
     expected="cut and marked",
     defences=["shell_output_clip"],
 )
-async def test_output_without_end(twins: TwinBench, seen: Seen) -> None:
+async def test_output_without_end(twins: VariantGrader, seen: Seen) -> None:
     flood = '      - shell: {command: "yes passed | head -c 50M"}\n'
     twins.task = make_counter_task(twins.root / "task", seed_items=flood + SEED_ITEMS)
     graded = await twins.grade()

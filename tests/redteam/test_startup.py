@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.attacks.case import Case, Seen, redteam
-from support.attacks.hostile_variants import FORGERIES, Twin, TwinBench
+from support.attacks.hostile_variants import FORGERIES, Variant, VariantGrader
 from support.counter_app import HONEST, attacked
 from vibench_gym.core.status import PlanStatus
 
@@ -42,7 +42,7 @@ def answers(status: str, header: str = "X: x") -> str:
 
 
 def attack(
-    name: str, twin: Twin, gain: str, expected: str = "start_failed, 0", *defences: str
+    name: str, twin: Variant, gain: str, expected: str = "start_failed, 0", *defences: str
 ) -> Case:
     return Case("startup", gain, expected, defences, name=name, attack=twin)
 
@@ -50,48 +50,49 @@ def attack(
 CASES = [
     attack(
         "start_forges_scores",
-        Twin({START: f"{FORGERIES}\nexit 1\n"}, FAILED, 0.0, "exit code 1"),
+        Variant({START: f"{FORGERIES}\nexit 1\n"}, FAILED, 0.0, "exit code 1"),
         "have a score file of its own read",
         "start_failed, 0; the files are never read",
         "scores_from_verdicts",
     ),
     attack(
         "kills_all_it_can",
-        Twin({START: "kill -9 -1; kill -9 1; exec python server.py\n"}),
+        Variant({START: "kill -9 -1; kill -9 1; exec python server.py\n"}),
         "kill the grader or its database, and be masked",
         "score of the honest app",
         "own_process_namespace",
     ),
     attack(
         "daemon_outlives_its_script",
-        Twin({START: "setsid python server.py & exit 0\n"}, FAILED, 0.0, "foreground"),
+        Variant({START: "setsid python server.py & exit 0\n"}, FAILED, 0.0, "foreground"),
         "leave processes that no limit and no log belongs to",
     ),
     attack(
         "no_server",
-        Twin({START: "sleep 600\n"}, FAILED, 0.0, "listens nowhere"),
+        Variant({START: "sleep 600\n"}, FAILED, 0.0, "listens nowhere"),
         "be waited for without end, or be masked",
     ),
     attack(
         "other_port",
-        Twin({START: "export APPLICATION_PORT=3000; exec python server.py\n"}, FAILED, 0.0, "3000"),
+        Variant({START: "export APPLICATION_PORT=3000; exec python server.py\n"},
+            FAILED, 0.0, "3000"),
         "be looked for on ports of its choice",
     ),
     attack(
         "answers_500",
-        Twin(raw_server(answers("500 no")), FAILED, 0.0, "500"),
+        Variant(raw_server(answers("500 no")), FAILED, 0.0, "500"),
         "be masked for an app that is broken",
     ),
     attack(
         "accepts_and_is_silent",
-        Twin(raw_server("globals().setdefault('held', []).append(c)"), FAILED, 0.0, "no answer"),
+        Variant(raw_server("globals().setdefault('held', []).append(c)"), FAILED, 0.0, "no answer"),
         "hang the grader's probe",
         "start_failed, 0, in the time set",
         "probe_deadline",
     ),
     attack(
         "head_without_end",
-        Twin(
+        Variant(
             raw_server("c.sendall(b'HTTP/1.1 200 ok\\r\\n')\n        while True:"
                        " c.sendall(b'x: ' + b'y' * 65536 + b'\\r\\n')"),
             FAILED, 0.0,
@@ -101,7 +102,7 @@ CASES = [
     ),
     attack(
         "dribbles",
-        Twin(
+        Variant(
             raw_server("c.sendall(b'HTTP/1.1 200 ok\\r\\n')\n        while True:"
                        " c.sendall(b'x'); time.sleep(0.3)"),
             FAILED, 0.0,
@@ -112,12 +113,12 @@ CASES = [
     ),
     attack(
         "redirects_in_a_circle",
-        Twin(raw_server(answers("302 x", "Location: /")), FAILED, 0.0, "redirected more than"),
+        Variant(raw_server(answers("302 x", "Location: /")), FAILED, 0.0, "redirected more than"),
         "keep the probe busy for ever",
     ),
     attack(
         "output_without_end",
-        Twin({START: f"yes '{'x' * 200}' &\nyes >&2 &\nexec python server.py\n"}),
+        Variant({START: f"yes '{'x' * 200}' &\nyes >&2 &\nexec python server.py\n"}),
         "fill the grader's disk or memory by its log",
         "score of the honest app, log bounded",
         "log_cap",
@@ -126,9 +127,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-async def test_start(twins: TwinBench, honest: RolloutRecord, case: Case, seen: Seen) -> None:
+async def test_start(twins: VariantGrader, honest: RolloutRecord, case: Case, seen: Seen) -> None:
     twins.stack = twins.stack.model_copy(update={"start_timeout_s": 4.0})
-    twin: Twin = case.attack
+    twin: Variant = case.attack
     seen(await twins.check(twin))
     assert twin.reward <= (honest.reward or 0)
     log = twins.directory().app_log
@@ -163,9 +164,9 @@ GREEDY = {
 async def test_greed(
     host: Host, tmp_path: Path, honest: RolloutRecord, case: Case, seen: Seen
 ) -> None:
-    hostile, neighbour = TwinBench(tmp_path / "1", host), TwinBench(tmp_path / "2", host)
+    hostile, neighbour = VariantGrader(tmp_path / "1", host), VariantGrader(tmp_path / "2", host)
     hostile.stack = hostile.stack.model_copy(update={"start_timeout_s": 5.0})
-    twin = Twin({START: case.attack}, FAILED, 0.0)
+    twin = Variant({START: case.attack}, FAILED, 0.0)
     told, beside = await asyncio.gather(hostile.check(twin), neighbour.grade())
     seen(f"{told}; neighbour {beside.reward}")
     assert beside.reward == honest.reward
@@ -178,7 +179,7 @@ async def test_greed(
     expected="start_failed, 0; nobody was called",
     defences=["probe_origin"],
 )
-async def test_redirects_to_the_host(twins: TwinBench, seen: Seen) -> None:
+async def test_redirects_to_the_host(twins: VariantGrader, seen: Seen) -> None:
     called = []
 
     async def note(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -190,7 +191,7 @@ async def test_redirects_to_the_host(twins: TwinBench, seen: Seen) -> None:
     twins.stack = twins.stack.model_copy(update={"start_timeout_s": 3.0})
     answer = answers("302 x", f"Location: http://127.0.0.1:{port}/")
     async with server:
-        told = await twins.check(Twin(raw_server(answer), FAILED, 0.0, "another origin"))
+        told = await twins.check(Variant(raw_server(answer), FAILED, 0.0, "another origin"))
     seen(f"{told}, {len(called)} calls")
     assert called == []
 
@@ -201,7 +202,7 @@ async def test_redirects_to_the_host(twins: TwinBench, seen: Seen) -> None:
     expected="score of the honest app",
     defences=["full_program_names"],
 )
-async def test_programs_in_front(twins: TwinBench, honest: RolloutRecord, seen: Seen) -> None:
+async def test_programs_in_front(twins: VariantGrader, honest: RolloutRecord, seen: Seen) -> None:
     fakes = (
         "for n in bash curl grep find mkdir base64; do"
         " printf '#!/bin/sh\\nexit 1\\n' > /venv/bin/$n; chmod +x /venv/bin/$n; done\n"

@@ -19,7 +19,7 @@ from support.attacks.case import Case, redteam
 from support.grading import agent, failing, make_app, passing
 from support.gym_servers.in_process import GymLab, make_row, make_verify_body, pack, until
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.gym.server.verify_cache import Rollouts
+from vibench_gym.gym.server.verify_cache import VerifyCache
 from vibench_gym.report.html import write_report
 from vibench_gym.testing.fake_model import FakeModel
 
@@ -488,9 +488,9 @@ def test_plants_the_folder_of_answers(tmp_path: Path, seen: Seen) -> None:
     mine.mkdir()
     (shared / "answers").symlink_to(mine)
     with pytest.raises(ConfigError, match="not a writable folder of this user"):
-        Rollouts(shared / "answers")
+        VerifyCache(shared / "answers")
 
-    Rollouts(shared / "honest")
+    VerifyCache(shared / "honest")
     seen("refused; a folder of our own is made beside it")
 
 

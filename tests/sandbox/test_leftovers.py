@@ -16,7 +16,7 @@ import pytest
 from support.boxes import shell
 from vibench_gym.sandbox.cleanup import janitor, locks
 from vibench_gym.sandbox.cleanup.janitor import WorkFolder
-from vibench_gym.sandbox.leftovers import Leftover, Places, find_leftovers
+from vibench_gym.sandbox.leftovers import Leftover, LeftoverPaths, find_leftovers
 from vibench_gym.sandbox.zone.daemon import cgroup
 from vibench_gym.sandbox.zone.uids import UidLease
 from vibench_gym.sandbox.zone.zone import Zone
@@ -37,10 +37,10 @@ os.kill(os.getpid(), 9)
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> LeftoverPaths:
     for name in ("tmp", "shm", "cache/templates", "groups", "leases", "slots"):
         (tmp_path / name).mkdir(parents=True)
-    return Places(
+    return LeftoverPaths(
         temporary=(tmp_path / "tmp", tmp_path / "shm"),
         cache=tmp_path / "cache",
         groups=tmp_path / "groups",
@@ -61,7 +61,7 @@ def paths(found: list[Leftover]) -> set[Path]:
     return {one.path for one in found}
 
 
-def test_work_folders_of_the_dead_go_and_those_of_the_living_stay(places: Places) -> None:
+def test_work_folders_of_the_dead_go_and_those_of_the_living_stay(places: LeftoverPaths) -> None:
     parents = [*places.temporary, places.temporary[0].parent / "cache" / "templates"]
     dead = {crashed(parent) for parent in parents}
     living = [WorkFolder("artifact", parent) for parent in parents]
@@ -76,7 +76,7 @@ def test_work_folders_of_the_dead_go_and_those_of_the_living_stay(places: Places
         folder.remove()
 
 
-def test_a_folder_in_a_living_folder_is_not_looked_for(places: Places) -> None:
+def test_a_folder_in_a_living_folder_is_not_looked_for(places: LeftoverPaths) -> None:
     with WorkFolder("of", places.temporary[0]) as outer:
         crashed(outer)
         assert find_leftovers(places) == []
@@ -94,12 +94,12 @@ def test_a_folder_in_a_living_folder_is_not_looked_for(places: Places) -> None:
         "playwright-artifacts-abcdef",
     ],
 )
-def test_names_that_are_not_ours_stay(places: Places, name: str) -> None:
+def test_names_that_are_not_ours_stay(places: LeftoverPaths, name: str) -> None:
     (places.temporary[0] / name).mkdir()
     assert find_leftovers(places) == []
 
 
-def test_links_and_files_of_our_names_stay(places: Places, tmp_path: Path) -> None:
+def test_links_and_files_of_our_names_stay(places: LeftoverPaths, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()
     link = places.temporary[0] / f"vibench-gym-zone-{TOKEN}"
@@ -111,7 +111,7 @@ def test_links_and_files_of_our_names_stay(places: Places, tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_folders_of_other_users_stay(places: Places) -> None:
+def test_folders_of_other_users_stay(places: LeftoverPaths) -> None:
     folder = places.temporary[0] / f"vibench-gym-zone-{TOKEN}"
     folder.mkdir()
     os.chown(folder, 12345, 12345)
@@ -119,7 +119,7 @@ def test_folders_of_other_users_stay(places: Places) -> None:
 
 
 def test_nothing_of_another_users_is_touched_or_listed(
-    places: Places, monkeypatch: pytest.MonkeyPatch
+    places: LeftoverPaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = places.groups / "vibench-gym" / "zone-01234567"
     group.mkdir(parents=True)
@@ -132,7 +132,7 @@ def test_nothing_of_another_users_is_touched_or_listed(
     assert find_leftovers(places) == []
 
 
-def test_leases_and_slots_go_unless_they_are_held(places: Places) -> None:
+def test_leases_and_slots_go_unless_they_are_held(places: LeftoverPaths) -> None:
     held = locks.try_lock(places.leases / "0")
     assert held is not None
     for path in (places.leases / "1", places.slots / "0", places.slots / "notes.txt"):
@@ -145,7 +145,7 @@ def test_leases_and_slots_go_unless_they_are_held(places: Places) -> None:
     os.close(held)
 
 
-def test_what_is_taken_between_finding_and_removing_stays(places: Places) -> None:
+def test_what_is_taken_between_finding_and_removing_stays(places: LeftoverPaths) -> None:
     path = places.leases / "0"
     path.touch()
     (found,) = find_leftovers(places)
@@ -158,7 +158,7 @@ def test_what_is_taken_between_finding_and_removing_stays(places: Places) -> Non
     assert found.remove()
 
 
-def test_groups_of_the_dead_go_and_others_stay(places: Places) -> None:
+def test_groups_of_the_dead_go_and_others_stay(places: LeftoverPaths) -> None:
     def group(name: str, processes: str = "") -> Path:
         folder = places.groups / name
         (folder / "box-1").mkdir(parents=True)
@@ -178,9 +178,9 @@ def test_groups_of_the_dead_go_and_others_stay(places: Places) -> None:
 
 @pytest.mark.sandbox
 @pytest.mark.skipif(not cgroup.find_base(), reason="no control groups are delegated to us")
-def test_a_real_group_is_in_use_while_its_zone_lives(places: Places) -> None:
+def test_a_real_group_is_in_use_while_its_zone_lives(places: LeftoverPaths) -> None:
     base = min(cgroup.find_base().values())
-    real = Places(places.temporary, None, Path(base).parent, places.leases, places.slots)
+    real = LeftoverPaths(places.temporary, None, Path(base).parent, places.leases, places.slots)
     group = Path(base) / "test-01234567"
     (group / "box-1").mkdir(parents=True)
     held = locks.mark_alive(group)
@@ -201,7 +201,7 @@ def lease() -> Iterator[UidLease]:
 
 @pytest.mark.sandbox
 async def test_nothing_of_a_living_zone_is_found(lease: UidLease) -> None:
-    places = Places.of_host(None)
+    places = LeftoverPaths.of_host(None)
     async with Zone(snapshot=None, state_bytes=1 << 20, uids=lease, name="living") as zone:
         await zone.run(shell("true"), timeout_s=30)
         found = paths(find_leftovers(places))
@@ -213,7 +213,7 @@ async def test_nothing_of_a_living_zone_is_found(lease: UidLease) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
-def test_mounts_in_what_is_left_go_first(places: Places) -> None:
+def test_mounts_in_what_is_left_go_first(places: LeftoverPaths) -> None:
     folder = crashed(places.temporary[0])
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "left", folder / "app"], check=False, capture_output=True

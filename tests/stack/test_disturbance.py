@@ -45,7 +45,7 @@ def kill(which: Callable[[str], bool]) -> None:
 
 async def until_disturbed(stack: LocalStack) -> str:
     for _ in range(600):
-        found = (await stack.app_status()).disturbance
+        found = (await stack.app_status()).external_kill
         if found is not None:
             return found
         await asyncio.sleep(0.05)
@@ -55,9 +55,9 @@ async def until_disturbed(stack: LocalStack) -> str:
 async def test_a_stack_that_nobody_disturbs_says_so(prepare: Prepare) -> None:
     app = await prepare("good/plain")
     async with app.stack() as stack:
-        assert (await stack.app_status()).disturbance is None
+        assert (await stack.app_status()).external_kill is None
         await stack.restart_app()
-        assert (await stack.app_status()).disturbance is None
+        assert (await stack.app_status()).external_kill is None
 
 
 async def test_a_server_that_was_killed_from_outside_is_told(prepare: Prepare) -> None:
@@ -99,7 +99,7 @@ async def test_what_an_app_does_to_its_database_is_no_disturbance(
         if said:
             assert "unlimited            unlimited" in seen.stdout
         await asyncio.sleep(1)
-        assert (await stack.app_status()).disturbance is None
+        assert (await stack.app_status()).external_kill is None
 
 
 async def test_an_app_that_kills_itself_is_no_disturbance(prepare: Prepare) -> None:
@@ -107,7 +107,7 @@ async def test_an_app_that_kills_itself_is_no_disturbance(prepare: Prepare) -> N
     with pytest.raises(AppStartFailed, match="exit code 137") as caught:
         async with app.stack():
             pytest.fail("this app ends")
-    assert caught.value.doubt is None
+    assert caught.value.retry_reason is None
 
 
 async def test_an_app_that_ends_by_itself_is_no_disturbance(prepare: Prepare) -> None:
@@ -115,7 +115,7 @@ async def test_an_app_that_ends_by_itself_is_no_disturbance(prepare: Prepare) ->
     with pytest.raises(AppStartFailed) as caught:
         async with app.stack():
             pytest.fail("this app ends")
-    assert caught.value.doubt is None
+    assert caught.value.retry_reason is None
 
 
 async def test_set_up_is_run_again_where_its_database_was_killed(prepare: Prepare) -> None:

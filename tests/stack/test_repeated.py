@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 class Scripted:
     """A set-up that makes its folder and comes to the end that it is told."""
 
-    def __init__(self, place: Path, error: Exception | None, *, doubt: bool) -> None:
-        self.in_doubt = False
+    def __init__(self, place: Path, error: Exception | None, *, retry_reason: bool) -> None:
+        self.needs_retry = False
         self.work: WorkFolder | None = None
-        self._place, self._error, self._doubt = place, error, doubt
+        self._place, self._error, self._retry_reason = place, error, retry_reason
 
     async def run(self, app_dir: Path, log_path: Path | None) -> tuple[SetupReport, WorkFolder]:
         assert log_path is None
         self.work = await asyncio.to_thread(WorkFolder, "setup", self._place)
-        self.in_doubt = self._doubt
+        self.needs_retry = self._retry_reason
         if self._error is not None:
             raise self._error
         return SetupReport(0.0, 0, str(app_dir), "3.13", "20"), self.work
@@ -62,8 +62,8 @@ async def test_what_counts(
     made: list[Scripted] = []
 
     def new() -> Scripted:
-        error, doubt = ends[len(made)]
-        made.append(Scripted(tmp_path, error, doubt=doubt))
+        error, retry_reason = ends[len(made)]
+        made.append(Scripted(tmp_path, error, retry_reason=retry_reason))
         return made[-1]
 
     if expected is None:

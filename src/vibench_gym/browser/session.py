@@ -212,7 +212,7 @@ class PlaywrightBrowser:
 
     async def _settle_quietly(self) -> None:
         """After a failed action: let what it has set in motion come to rest, if it does."""
-        tab = self._pages.visitor.current
+        tab = self._pages.context_state.current
         if tab is None or tab.crashed or tab.hung or tab.activity.is_navigating():
             return
         with contextlib.suppress(PageUnresponsive):

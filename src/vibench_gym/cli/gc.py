@@ -10,7 +10,7 @@ from rich.text import Text
 
 from vibench_gym.cli.console import OUT
 from vibench_gym.cli.wire import GcOut, LeftoverOut
-from vibench_gym.sandbox.leftovers import Places, find_leftovers
+from vibench_gym.sandbox.leftovers import LeftoverPaths, find_leftovers
 from vibench_gym.stack.cache import cache_root
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def run_gc(*, dry_run: bool = False, cache: Path | None = None) -> GcOut:
     """Find leftovers and, without `dry_run`, remove them; `cache` is the user's unless given."""
-    places = Places.of_host(cache or cache_root())
+    places = LeftoverPaths.of_host(cache or cache_root())
     return GcOut(
         dry_run=dry_run,
         leftovers=tuple(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from vibench_gym.cli.console import Progress
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.grading.stand_up import Standing
+    from vibench_gym.grading.stand_up import StandUpResult
 
 RESULT_FILE = "standing.json"
 
@@ -132,7 +132,7 @@ def _megabytes(value: int | None) -> str:
     return "" if value is None else f"{value / MIB:.0f}"
 
 
-def _standing_out(name: str, standing: Standing, *, keeps: bool) -> StandingOut:
+def _standing_out(name: str, standing: StandUpResult, *, keeps: bool) -> StandingOut:
     setup, page, usage = standing.setup, standing.page, standing.usage
     both = standing.usage_with_browser
     return StandingOut(

@@ -32,7 +32,7 @@ class VibenchGymError(Exception):
 class SubmissionFault(VibenchGymError):
     """The app's or the builder's fault: scored, never masked."""
 
-    doubt: str | None = None
+    retry_reason: str | None = None
     """Why it may be ours after all: somebody outside killed a part of the stack."""
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable
-from vibench_gym.grading.context import settle
+from vibench_gym.grading.context import close_shielded
 from vibench_gym.sandbox.archive.archive import check_buildable, unpack
 from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 
@@ -43,7 +43,7 @@ async def unpacked(app: Path, budget: ArchiveBudget) -> AsyncIterator[Unpacked]:
     try:
         yield await asyncio.to_thread(_unpack, app, folder.path / "app", budget)
     finally:
-        await settle(asyncio.to_thread(folder.remove), _ignore)
+        await close_shielded(asyncio.to_thread(folder.remove), _ignore)
 
 
 def _unpack(app: Path, destination: Path, budget: ArchiveBudget) -> Unpacked:

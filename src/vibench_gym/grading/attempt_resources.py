@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from vibench_gym.grading.context import Bench, PeakMemory, opened, settle
+from vibench_gym.grading.context import GradingContext, PeakMemory, close_shielded, launch_shielded
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
 from vibench_gym.grading.metered_model import MeteredModel, ModelRole
-from vibench_gym.grading.recording_browser import PageData
+from vibench_gym.grading.recording_browser import RecordingBrowser
 from vibench_gym.grading.untrusted_text import Flags
 from vibench_gym.grading.wall_clock import WallClock
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vibench_gym.stack.base import Stack
 
 
-class Workshop:
+class AttemptResources:
     """Opens what an attempt needs, and keeps what it measured.
 
     Raises:
@@ -36,7 +36,13 @@ class Workshop:
     """
 
     def __init__(
-        self, bench: Bench, plan: TestPlan, directory: PlanDir, *, log: EventLog, watch: Stopwatch
+        self,
+        bench: GradingContext,
+        plan: TestPlan,
+        directory: PlanDir,
+        *,
+        log: EventLog,
+        watch: Stopwatch,
     ) -> None:
         self.bench = bench
         self.plan = plan
@@ -62,7 +68,7 @@ class Workshop:
 
     async def open_pages(
         self, exits: contextlib.AsyncExitStack, stack: Stack, *, seeding: bool = False
-    ) -> PageData:
+    ) -> RecordingBrowser:
         """A browser on the stack. Only the test's own keeps a trace and the plan's screenshots."""
         directory = self.directory
         with self.watch.phase("browser_start"):
@@ -74,9 +80,9 @@ class Workshop:
                 assets_dir=self.bench.test_assets,
                 trace_path=None if seeding else directory.trace,
             )
-            browser = await opened(launching)
+            browser = await launch_shielded(launching)
         exits.push_async_callback(browser.close)
-        return PageData(browser, log=self.log, flags=self.flags, watch=self.watch)
+        return RecordingBrowser(browser, log=self.log, flags=self.flags, watch=self.watch)
 
     async def control_browser(self, stack: Stack) -> Browser:
         """A browser for a control experiment; nothing of it is kept with the plan's evidence."""
@@ -88,7 +94,7 @@ class Workshop:
             screenshots_dir=folder,
             downloads_dir=folder,
         )
-        return await opened(launching)
+        return await launch_shielded(launching)
 
     @contextlib.asynccontextmanager
     async def model(
@@ -103,7 +109,7 @@ class Workshop:
             yield model
         finally:
             self.watch.add("qa_model" if role == "qa" else "seeding_model", model.seconds)
-            await settle(model.aclose(), self.note_error)
+            await close_shielded(model.aclose(), self.note_error)
 
     def note_error(self, message: str) -> None:
         """Keep an error that changes no verdict."""

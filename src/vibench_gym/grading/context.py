@@ -62,7 +62,7 @@ class BrowserLauncher(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class GradingContext:
     """One prepared artifact with everything its plans are graded with."""
 
     prepared: PreparedApp
@@ -111,7 +111,7 @@ class PeakMemory:
             await asyncio.sleep(_SAMPLE_S)
 
 
-async def opened(launching: Awaitable[Browser]) -> Browser:
+async def launch_shielded(launching: Awaitable[Browser]) -> Browser:
     """The browser that is being launched; one that comes up for a cancelled caller is closed.
 
     A launch that is cancelled half way leaves the driver's process behind, so it never is.
@@ -120,7 +120,7 @@ async def opened(launching: Awaitable[Browser]) -> Browser:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await settle(_close_when_open(task), lambda _message: None)
+        await close_shielded(_close_when_open(task), lambda _message: None)
         raise
 
 
@@ -129,7 +129,7 @@ async def _close_when_open(task: asyncio.Future[Browser]) -> None:
         await (await task).close()
 
 
-async def settle(
+async def close_shielded(
     closing: Awaitable[object], on_error: Callable[[str], None], limit_s: float = TEARDOWN_LIMIT_S
 ) -> None:
     """Carry a teardown to its end, even when the caller is cancelled meanwhile, within a limit.

@@ -26,10 +26,10 @@ from vibench_gym.core.errors import (
 )
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
-from vibench_gym.grading.context import Bench, BrowserLauncher, ModelSource, settle
+from vibench_gym.grading.context import BrowserLauncher, GradingContext, ModelSource, close_shielded
 from vibench_gym.grading.events import Progress, ProgressEvent, ProgressKind, Stopwatch
 from vibench_gym.grading.plan_run import PlanRun, failed_record, finished_record, store_plan
-from vibench_gym.grading.rollout_recorder import RolloutBook
+from vibench_gym.grading.rollout_recorder import RolloutRecorder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -106,7 +106,7 @@ class _Rollout:
 
     async def run(self, app: Path, *, resume: bool) -> RolloutRecord:
         before = self.directory.read_rollout() if resume else None
-        book = RolloutBook(self.task, self.directory, self.label, before=before)
+        book = RolloutRecorder(self.task, self.directory, self.label, before=before)
         await asyncio.to_thread(book.begin)
         try:
             records = await self._records(app, book, before)
@@ -115,7 +115,7 @@ class _Rollout:
         return await asyncio.to_thread(book.finish, records, self.watch)
 
     async def _records(
-        self, app: Path, book: RolloutBook, before: RolloutRecord | None
+        self, app: Path, book: RolloutRecorder, before: RolloutRecord | None
     ) -> dict[str, PlanRecord]:
         """The record of every plan.
 
@@ -144,7 +144,7 @@ class _Rollout:
                 return {**records, **await self._graded(prepared, left)}
             finally:
                 with self.watch.phase("teardown"):
-                    await settle(prepared.close(), lambda _message: None)
+                    await close_shielded(prepared.close(), lambda _message: None)
 
     async def _unpack(self, app: Path, exits: AsyncExitStack) -> Unpacked:
         """The artifact's files, for as long as `exits` is open; our own failure is tried again."""
@@ -191,7 +191,7 @@ class _Rollout:
         self, prepared: PreparedApp, plans: Iterable[TestPlan]
     ) -> dict[str, PlanRecord]:
         grader = self.grader
-        bench = Bench(
+        bench = GradingContext(
             prepared=prepared,
             models=grader.models,
             browsers=grader.browsers,
@@ -208,7 +208,7 @@ class _Rollout:
                 raise _first(group_fault) from None
         return {plan_id: task.result() for plan_id, task in tasks.items()}
 
-    async def _one(self, bench: Bench, plan: TestPlan) -> PlanRecord:
+    async def _one(self, bench: GradingContext, plan: TestPlan) -> PlanRecord:
         queued = time.monotonic()
         async with self.grader.limiter:
             queue_s = time.monotonic() - queued

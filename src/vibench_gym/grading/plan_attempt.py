@@ -26,15 +26,15 @@ from vibench_gym.core.errors import (
 from vibench_gym.core.scoring.scorecard import check_verdicts
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.attribution import broken_ground, browser_works, how_app_ended
-from vibench_gym.grading.context import settle
-from vibench_gym.grading.qa.agent import Brief, Tester
-from vibench_gym.grading.qa.verdict_recorder import VerdictBook
+from vibench_gym.grading.context import close_shielded
+from vibench_gym.grading.qa.agent import QaAgent, QaTask
+from vibench_gym.grading.qa.verdict_recorder import VerdictRecorder
 from vibench_gym.grading.seeding.plan_seeding import PlanSeeding
 
 if TYPE_CHECKING:
     from vibench_gym.core.verdict import Evidence
-    from vibench_gym.grading.attempt_resources import Workshop
-    from vibench_gym.grading.recording_browser import PageData
+    from vibench_gym.grading.attempt_resources import AttemptResources
+    from vibench_gym.grading.recording_browser import RecordingBrowser
     from vibench_gym.stack.base import Stack
 
 
@@ -44,18 +44,18 @@ class Outcome:
 
     status: PlanStatus
     error: str | None = None
-    doubt: str | None = None
+    retry_reason: str | None = None
     """Why it deserves another attempt, where one is left."""
 
 
 class PlanAttempt:
     """Grades a plan once. What was measured stays readable on it, also after a failure."""
 
-    def __init__(self, shop: Workshop) -> None:
+    def __init__(self, shop: AttemptResources) -> None:
         self._shop = shop
         self._plan = shop.plan
-        self._pages: PageData | None = None
-        self.book = VerdictBook(shop.plan, on_flag=shop.flags.add)
+        self._pages: RecordingBrowser | None = None
+        self.book = VerdictRecorder(shop.plan, on_flag=shop.flags.add)
         self.seeded = False
 
     @property
@@ -76,14 +76,14 @@ class PlanAttempt:
             self._shop.clock.check()
         except AppSetupFailed as fault:
             # Set-up itself has ended well: this is its snapshot, judged by a control.
-            return Outcome(PlanStatus.SETUP_FAILED, str(fault), doubt=str(fault))
+            return Outcome(PlanStatus.SETUP_FAILED, str(fault), retry_reason=str(fault))
         except AppStartFailed as fault:
-            return Outcome(PlanStatus.START_FAILED, str(fault), doubt=fault.doubt)
+            return Outcome(PlanStatus.START_FAILED, str(fault), retry_reason=fault.retry_reason)
         else:
             return outcome
         finally:
             with self._shop.watch.phase("teardown"):
-                await settle(exits.aclose(), self._shop.note_error)
+                await close_shielded(exits.aclose(), self._shop.note_error)
 
     async def _graded(self, exits: contextlib.AsyncExitStack) -> Outcome:
         shop = self._shop
@@ -115,12 +115,12 @@ class PlanAttempt:
         if broken is None:
             raise fault
         why = f"nothing can be seeded into this app: {broken}"
-        return Outcome(PlanStatus.SEEDING_FAILED, why, doubt=why)
+        return Outcome(PlanStatus.SEEDING_FAILED, why, retry_reason=why)
 
     async def _test(self, exits: contextlib.AsyncExitStack, stack: Stack, summary: str) -> Outcome:
         shop = self._shop
         pages = self._pages = await shop.open_pages(exits, stack)
-        tester = Tester(
+        tester = QaAgent(
             self._plan,
             pages=pages,
             book=self.book,
@@ -130,7 +130,7 @@ class PlanAttempt:
             app_gone=lambda: how_app_ended(stack),
             progress=shop.bench.progress,
         )
-        brief = Brief(
+        brief = QaTask(
             url=stack.url,
             today=shop.clock.today,
             assets=shop.bench.asset_names,
@@ -151,8 +151,8 @@ class PlanAttempt:
             outcome = await self._ended(stack)
         if problems := check_verdicts(self._plan, self.book.verdicts(), pages.evidence):
             raise VerdictUnusable("; ".join(problems))
-        if outcome.doubt is None and not self.book.all_passed:
-            outcome = replace(outcome, doubt=(await stack.app_status()).disturbance)
+        if outcome.retry_reason is None and not self.book.all_passed:
+            outcome = replace(outcome, retry_reason=(await stack.app_status()).external_kill)
         return outcome
 
     async def _ended(self, stack: Stack) -> Outcome:
@@ -161,9 +161,9 @@ class PlanAttempt:
             return Outcome(PlanStatus.GRADED)
         if (how := await how_app_ended(stack)) is not None:
             return Outcome(PlanStatus.APP_CRASHED, how)
-        return Outcome(PlanStatus.GRADED, doubt=self._doubt())
+        return Outcome(PlanStatus.GRADED, retry_reason=self._retry_reason())
 
-    def _doubt(self) -> str | None:
+    def _retry_reason(self) -> str | None:
         """What besides the app may have failed a plan that ended in order."""
         if self._pages is not None and self._pages.crashes:
             return "a page crashed"
@@ -200,4 +200,4 @@ class PlanAttempt:
             raise fault
         reason = f"the page took the browser down ({fault}); a control without it was fine"
         self.book.fail_current("the page leaves the browser alive", reason)
-        return Outcome(PlanStatus.GRADED, reason, doubt=reason)
+        return Outcome(PlanStatus.GRADED, reason, retry_reason=reason)

@@ -20,7 +20,7 @@ from vibench_gym.core.errors import GraderFault, OperatorFault, SeedingFailed
 from vibench_gym.core.records import PlanRecord, UsageRecord
 from vibench_gym.core.scoring.scorecard import masks, score_plan
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.grading.attempt_resources import Workshop
+from vibench_gym.grading.attempt_resources import AttemptResources
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
 from vibench_gym.grading.plan_attempt import Outcome, PlanAttempt
 from vibench_gym.grading.qa.verdict_recorder import nothing_reached
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.errors import VibenchGymError
     from vibench_gym.core.rundir import PlanDir
     from vibench_gym.core.tasks.plan import TestPlan
-    from vibench_gym.grading.context import Bench
+    from vibench_gym.grading.context import GradingContext
 
 _ERROR_CHARS: Final = 4000
 _logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class _Totals:
     usage: list[UsageRecord] = field(default_factory=list)
     memory_bytes: int = 0
 
-    def add(self, shop: Workshop) -> None:
+    def add(self, shop: AttemptResources) -> None:
         self.flags.update(dict.fromkeys(shop.flags.all()))
         self.usage += [model.record() for model in shop.models]
         self.memory_bytes = max(self.memory_bytes, shop.memory.bytes)
@@ -55,7 +55,7 @@ class _Totals:
 class PlanRun:
     """Grades one plan of one artifact: writes its record and scorecard, gives back the record."""
 
-    def __init__(self, bench: Bench, plan: TestPlan, directory: PlanDir) -> None:
+    def __init__(self, bench: GradingContext, plan: TestPlan, directory: PlanDir) -> None:
         self._bench = bench
         self._plan = plan
         self._directory = directory
@@ -87,7 +87,9 @@ class PlanRun:
         return record
 
     async def _attempt(self, number: int) -> tuple[PlanAttempt, Outcome | GraderFault]:
-        shop = Workshop(self._bench, self._plan, self._directory, log=self._log, watch=self._watch)
+        shop = AttemptResources(
+            self._bench, self._plan, self._directory, log=self._log, watch=self._watch
+        )
         attempt = PlanAttempt(shop)
         self._log.add("attempt", number=number)
         try:
@@ -140,7 +142,7 @@ class PlanRun:
 def _worth_another(result: Outcome | GraderFault) -> str | None:
     """Why the plan should be tried again; None for an outcome that stands."""
     if isinstance(result, Outcome):
-        return f"in doubt: {result.doubt}" if result.doubt else None
+        return f"in doubt: {result.retry_reason}" if result.retry_reason else None
     return f"{result.failure_kind}: {result}"
 
 

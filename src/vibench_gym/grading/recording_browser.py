@@ -30,7 +30,7 @@ PAGE_CHARS: Final = 40_000
 """Observations are bounded by the browser already; this is the second line."""
 
 
-class PageData:
+class RecordingBrowser:
     """Carries out browser calls and keeps what they showed.
 
     Raises:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vibench_gym.stack.base import SetupReport
 
 
-class RolloutBook:
+class RolloutRecorder:
     """Keeps `rollout.json` up to date.
 
     `before` is the record of an earlier grading in this folder that this one goes on from.

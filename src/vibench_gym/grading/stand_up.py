@@ -18,7 +18,7 @@ from vibench_gym.core.config import ArchiveBudget
 from vibench_gym.core.errors import BrowserFailed, GraderFault, SubmissionFault
 from vibench_gym.grading.artifact import unpacked
 from vibench_gym.grading.attribution import browser_works
-from vibench_gym.grading.context import opened, settle
+from vibench_gym.grading.context import close_shielded, launch_shielded
 from vibench_gym.stack.frameworks import frameworks
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class FirstPage:
 
 
 @dataclass(slots=True)
-class Standing:
+class StandUpResult:
     """How far an app came. What was not reached is None."""
 
     fault: Literal["app", "ours"] | None = None
@@ -78,13 +78,13 @@ class StandUp:
     browsers: BrowserLauncher
     budget: ArchiveBudget = field(default_factory=ArchiveBudget)
 
-    async def __call__(self, app: Path, folder: Path) -> Standing:
+    async def __call__(self, app: Path, folder: Path) -> StandUpResult:
         """Stand one app (a folder or an archive) up and take it down again.
 
         Raises:
             OperatorFault: something is missing on this host.
         """
-        standing = Standing()
+        standing = StandUpResult()
         started = time.monotonic()
         try:
             async with unpacked(app, self.budget) as artifact:
@@ -98,7 +98,7 @@ class StandUp:
                     standing.setup = prepared.setup
                     await self._stand(prepared, folder, standing)
                 finally:
-                    await settle(prepared.close(), _ignore)
+                    await close_shielded(prepared.close(), _ignore)
         except SubmissionFault as fault:
             standing.fault, standing.message = "app", str(fault)
         except GraderFault as fault:
@@ -106,7 +106,7 @@ class StandUp:
         standing.total_s = time.monotonic() - started
         return standing
 
-    async def _stand(self, prepared: PreparedApp, folder: Path, standing: Standing) -> None:
+    async def _stand(self, prepared: PreparedApp, folder: Path, standing: StandUpResult) -> None:
         failure: BrowserFailed | None = None
         async with prepared.stack(log_path=folder / "app.log") as stack:
             standing.timings = stack.timings
@@ -121,15 +121,15 @@ class StandUp:
             raise failure
         standing.fault, standing.message = "app", f"its first page ends the browser: {failure}"
 
-    async def _look(self, stack: Stack, folder: Path, standing: Standing) -> None:
-        browser = await opened(self._launch(stack, folder))
+    async def _look(self, stack: Stack, folder: Path, standing: StandUpResult) -> None:
+        browser = await launch_shielded(self._launch(stack, folder))
         try:
             started = time.monotonic()
             seen = await browser.call("open", {"url": "/"})
             standing.page = _first_page(seen, time.monotonic() - started)
             standing.usage_with_browser = await stack.usage()
         finally:
-            await settle(browser.close(), _ignore)
+            await close_shielded(browser.close(), _ignore)
         if seen.is_error or _BLANK in seen.text:
             standing.fault = "app"
             standing.message = f"its first page cannot be shown: {seen.text[:1000]}"

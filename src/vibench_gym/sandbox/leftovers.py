@@ -34,7 +34,7 @@ _MNT_DETACH = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LeftoverPaths:
     """Where leftovers are looked for; the defaults are where graders put things on this host."""
 
     temporary: tuple[Path, ...]
@@ -44,7 +44,7 @@ class Places:
     slots: Path
 
     @classmethod
-    def of_host(cls, cache: Path | None) -> Places:
+    def of_host(cls, cache: Path | None) -> LeftoverPaths:
         """The places of this host; `cache` is the folder of templates and mirror, if any."""
         temporary = host_temporary_folder()
         usual = (temporary, Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108 (looked at)
@@ -80,7 +80,7 @@ class Leftover:
             os.close(claim)
 
 
-def find_leftovers(places: Places) -> list[Leftover]:
+def find_leftovers(places: LeftoverPaths) -> list[Leftover]:
     """Everything that was left behind, in the order in which it has to be removed."""
     folders = [path for path in _work_folders(places) if _unused(path)]
     mounts = [Leftover("mount", path) for path in _mounts_below(folders)]
@@ -108,7 +108,7 @@ def _unused(path: Path) -> bool:
     return True
 
 
-def _work_folders(places: Places) -> Iterator[Path]:
+def _work_folders(places: LeftoverPaths) -> Iterator[Path]:
     for parent in places.temporary:
         yield from (path for path in _entries(parent) if _is_work_folder(path))
     if places.cache is not None:

@@ -127,7 +127,7 @@ def control_groups() -> Check:
     """How memory and processes of boxes are bounded."""
     base = cgroup.find_base()
     if not base:
-        detail = "none delegated to us: limits by rlimits and the zone agent's watchdog"
+        detail = "none delegated to us: limits by rlimits and the zone daemon's watchdog"
     else:
         detail = f"version {1 if len(set(base.values())) > 1 else 2} at {base['memory']}"
     uids = "uids of their own" if uid_base() is not None else "our own uid"

@@ -67,7 +67,7 @@ class AppProcess(Protocol):
         ...
 
 
-class AppGround(Protocol):
+class AppHost(Protocol):
     """Where an app's server runs: its own network, its own files."""
 
     @property
@@ -90,7 +90,7 @@ class AppGround(Protocol):
         ...
 
 
-class ZoneGround:
+class ZoneAppHost:
     """The ground of the local stack: boxes in a zone."""
 
     def __init__(self, zone: Zone, boxes: AppBoxes) -> None:
@@ -121,7 +121,7 @@ class ZoneGround:
 class AppServer:
     """Starts, watches and stops `start-server.sh` on its ground."""
 
-    def __init__(self, ground: AppGround, config: StackConfig, log_path: Path | None) -> None:
+    def __init__(self, ground: AppHost, config: StackConfig, log_path: Path | None) -> None:
         self._ground = ground
         self._config = config
         self._log_path = log_path
@@ -145,7 +145,7 @@ class AppServer:
                 await exited
 
     @property
-    def disturbance(self) -> str | None:
+    def external_kill(self) -> str | None:
         """Whether its box was killed by somebody outside of it."""
         unasked = self._box is not None and self._box.killed_unasked
         return "the app's box was killed from outside" if unasked else None

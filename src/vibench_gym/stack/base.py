@@ -46,7 +46,7 @@ class AppStatus:
     exit_code: int | None
     log_tail: str
     listening_ports: tuple[int, ...]
-    disturbance: str | None = None
+    external_kill: str | None = None
     """What in the stack somebody outside of it has killed, which no app can do."""
 
 

@@ -39,7 +39,7 @@ MAX_SEED_FILES: Final = 500
 MAX_SEED_BYTES: Final = 64 * MIB
 
 
-class StandingStack(ABC):
+class StackLifecycle(ABC):
     """Base of the stacks; see `vibench_gym.stack.base.Stack`."""
 
     _server: AppServer

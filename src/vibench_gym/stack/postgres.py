@@ -75,7 +75,7 @@ class Database:
         return self._box is not None and self._box.returncode is None
 
     @property
-    def disturbance(self) -> str | None:
+    def external_kill(self) -> str | None:
         """Whether the server was killed by somebody outside of its box; None if it was not.
 
         The app may end it through its superuser, but not by SIGKILL: it is the box's process 1.

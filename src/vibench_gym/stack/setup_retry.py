@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from vibench_gym.stack.base import SetupReport
 
 
-class OneSetUp(Protocol):
+class SetUpAttempt(Protocol):
     """One run of a set-up script, with what it leaves."""
 
-    in_doubt: bool
+    needs_retry: bool
     """Something that is not the app's came between: another run may come to another end."""
     work: WorkFolder | None
     """Holds the snapshot, as soon as there is one."""
@@ -34,12 +34,12 @@ class OneSetUp(Protocol):
 
 
 async def set_up(
-    new: Callable[[], OneSetUp], app_dir: Path, log_path: Path | None
+    new: Callable[[], SetUpAttempt], app_dir: Path, log_path: Path | None
 ) -> tuple[SetupReport, WorkFolder]:
     """Run set-up, twice at most; after an error nothing of it is left.
 
     Raises:
-        what `OneSetUp.run` raises.
+        what `SetUpAttempt.run` raises.
     """
     one = new()
     try:
@@ -55,17 +55,17 @@ async def set_up(
 
 
 async def _undoubted(
-    one: OneSetUp, app_dir: Path, log_path: Path | None
+    one: SetUpAttempt, app_dir: Path, log_path: Path | None
 ) -> tuple[SetupReport, WorkFolder] | None:
     try:
         done = await one.run(app_dir, log_path)
     except AppSetupFailed:
-        if one.in_doubt:
+        if one.needs_retry:
             return None
         raise
-    return None if one.in_doubt else done
+    return None if one.needs_retry else done
 
 
-async def _discard(one: OneSetUp) -> None:
+async def _discard(one: SetUpAttempt) -> None:
     if one.work is not None:
         await asyncio.shield(asyncio.to_thread(one.work.remove))

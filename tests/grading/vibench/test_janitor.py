@@ -21,14 +21,14 @@ GRADER = """
 import asyncio, sys
 from pathlib import Path
 from vibench_gym.grading.vibench.checkout import Checkout, DockerHost
-from vibench_gym.grading.vibench.script_run import Workplace
+from vibench_gym.grading.vibench.script_run import ScriptRun
 from support.docker.vibench_stub import make_checkout
 
 async def main():
     root = Path(sys.argv[1])
     checkout = Checkout.find(make_checkout(root / "checkout"))
     host = DockerHost("/bin/true", ("/bin/true",), False, {})
-    place = Workplace(checkout, host, {"PATH": "/bin:/usr/bin"}, 30.0, 1000, print)
+    place = ScriptRun(checkout, host, {"PATH": "/bin:/usr/bin"}, 30.0, 1000, print)
     async with place:
         program = root / "program.py"
         program.write_text("import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(1000)")

@@ -67,7 +67,7 @@ done
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class Variant:
     """An attack by an app, and what it has to come to."""
 
     changes: Mapping[str, str]
@@ -221,7 +221,7 @@ FAST = GraderConfig(second_look_wait_s=0.1)
 
 
 @dataclass
-class TwinBench:
+class VariantGrader:
     """Grades the counter and its twins into one run folder."""
 
     root: Path
@@ -251,7 +251,7 @@ class TwinBench:
             raise AssertionError("nothing is on record")
         return record
 
-    async def check(self, twin: Twin) -> str:
+    async def check(self, twin: Variant) -> str:
         """Grade a twin, hold it against what it has to come to; what was seen."""
         graded, record = await self.grade(twin.changes), self.plan()
         seen = f"{record.status}, reward {graded.reward:g}"

@@ -5,7 +5,7 @@
 Nothing in the product can be switched off. A defence is removed from a copy of the product's source
 by edits that stand here, as a mutant's do: each text occurs exactly once, so that an edit that no
 longer fits is noticed. The red team's cases then run on the copy, in a process of their own (the
-zone agent and everything else that is started comes from the copy, too). A case has teeth when its
+zone daemon and everything else that is started comes from the copy, too). A case has teeth when its
 assertion fails there.
 """
 

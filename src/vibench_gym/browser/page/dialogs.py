@@ -22,7 +22,7 @@ TEXT_CHARS = 500
 
 
 @dataclass  # no slots: Playwright hangs attributes on owners of handlers
-class DialogDesk:
+class DialogHandler:
     """Answers dialogs of all pages; `arm` sets the answer to the next one."""
 
     _accept: bool = True

@@ -14,14 +14,14 @@ from playwright.async_api import Error as PlaywrightError
 from vibench_gym.browser.base import Observation
 from vibench_gym.browser.failures import PageUnresponsive, bounded
 from vibench_gym.browser.page.document import TITLE_CHARS, read_document
-from vibench_gym.browser.page.screenshots import Album
+from vibench_gym.browser.page.screenshots import ScreenshotStore
 from vibench_gym.browser.page.snapshot import escape_unsafe, quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.browser.page.pages import Pages
-    from vibench_gym.browser.page.tabs import Tab, Visitor
+    from vibench_gym.browser.page.tabs import ContextState, Tab
 
 URL_CHARS = 500
 MAX_CONSOLE = 5
@@ -68,7 +68,7 @@ class Observer:
 
     def __init__(self, pages: Pages, screenshots_dir: Path) -> None:
         self._pages = pages
-        self._album = Album(screenshots_dir, pages.config.max_screenshots)
+        self._screenshots = ScreenshotStore(screenshots_dir, pages.config.max_screenshots)
         self._seq = 0
         self.saw_nothing = False
         """Whether the last look got nothing from the page: it hangs, or more than it is gone."""
@@ -79,8 +79,8 @@ class Observer:
         Raises:
             PlaywrightError: the browser is gone.
         """
-        visitor = self._pages.visitor
-        await self._close_refused(visitor)
+        context_state = self._pages.context_state
+        await self._close_refused(context_state)
         tab = await self._pages.current()
         seen = _Seen() if tab.crashed else await self._see(tab, look)
         self.saw_nothing = seen.snapshot is None
@@ -88,7 +88,7 @@ class Observer:
             look = replace(look, is_error=True)
         self._seq += 1
         dialogs = self._pages.dialogs.take()
-        text = self._text(look, visitor, tab, seen, dialogs)
+        text = self._text(look, context_state, tab, seen, dialogs)
         return Observation(
             id=f"obs-{self._seq:04d}",
             seq=self._seq,
@@ -97,7 +97,7 @@ class Observer:
             is_error=look.is_error or tab.crashed,
             url=tab.page.url[:URL_CHARS],
             title=seen.title,
-            context=visitor.name,
+            context=context_state.name,
             tab=tab.name,
             screenshot=seen.screenshot,
             show_screenshot=look.show_screenshot and seen.screenshot is not None,
@@ -105,7 +105,7 @@ class Observer:
             waited_on_app_s=self._pages.wait.take(),
             truncated=seen.truncated,
             page_crashed=tab.crashed,
-            extra={**look.extra, **_blocked(visitor), **_status(tab)},
+            extra={**look.extra, **_blocked(context_state), **_status(tab)},
         )
 
     async def _see(self, tab: Tab, look: Look) -> _Seen:
@@ -145,18 +145,23 @@ class Observer:
         tab.snapshot = snapshot
         seen.snapshot, seen.truncated = snapshot.text, snapshot.truncated
         seen.console = await _console(tab)
-        wanted = look.show_screenshot and not self._album.overfull
-        if seen.screenshot is None and (wanted or not self._album.full):
-            seen.screenshot = await self._album.take(tab, full_page=look.full_page)
+        wanted = look.show_screenshot and not self._screenshots.overfull
+        if seen.screenshot is None and (wanted or not self._screenshots.full):
+            seen.screenshot = await self._screenshots.take(tab, full_page=look.full_page)
 
     def _text(
-        self, look: Look, visitor: Visitor, tab: Tab, seen: _Seen, dialogs: tuple[str, ...]
+        self,
+        look: Look,
+        context_state: ContextState,
+        tab: Tab,
+        seen: _Seen,
+        dialogs: tuple[str, ...],
     ) -> str:
         lines = [
             f"Result: {_indented(look.result)}",
-            f"Page: {self._place(visitor, tab, seen)}",
+            f"Page: {self._place(context_state, tab, seen)}",
         ]
-        news, visitor.news = visitor.news[:MAX_NEWS], []
+        news, context_state.news = context_state.news[:MAX_NEWS], []
         lines += [f"Note: {escape_unsafe(item)}" for item in news]
         if tab.file_chooser is not None:
             lines.append("Note: the page asks for a file: use upload")
@@ -176,25 +181,26 @@ class Observer:
             lines += ["Snapshot:", seen.snapshot or "  (nothing is on the page)"]
         return "\n".join(lines)
 
-    def _place(self, visitor: Visitor, tab: Tab, seen: _Seen) -> str:
+    def _place(self, context_state: ContextState, tab: Tab, seen: _Seen) -> str:
         tabs = ", ".join(
             f"{other.name}*" if other is tab else other.name
-            for other in visitor.tabs[:_MAX_TABS_SHOWN]
+            for other in context_state.tabs[:_MAX_TABS_SHOWN]
         )
         url = escape_unsafe(tab.page.url[:URL_CHARS])
-        place = f"{url}  (title {quoted(seen.title, TITLE_CHARS)})  {visitor.name}/{tab.name}"
+        place = f"{url}  (title {quoted(seen.title, TITLE_CHARS)})  {context_state.name}/{tab.name}"
         place += f"  [tabs: {tabs}]"
-        if len(self._pages.visitors) > 1:
+        if len(self._pages.context_states) > 1:
             names = ", ".join(
-                f"{name}*" if name == visitor.name else name for name in self._pages.visitors
+                f"{name}*" if name == context_state.name else name
+                for name in self._pages.context_states
             )
             place += f"  [contexts: {names}]"
         return place
 
-    async def _close_refused(self, visitor: Visitor) -> None:
-        refused, visitor.refused_popups = visitor.refused_popups, []
+    async def _close_refused(self, context_state: ContextState) -> None:
+        refused, context_state.refused_popups = context_state.refused_popups, []
         if refused:
-            visitor.news.append(f"{len(refused)} more tabs were closed: too many are open")
+            context_state.news.append(f"{len(refused)} more tabs were closed: too many are open")
         for page in refused:
             with contextlib.suppress(PlaywrightError, PageUnresponsive):
                 await bounded(page.close(), 2.0)
@@ -220,8 +226,8 @@ async def _console(tab: Tab) -> tuple[str, ...]:
     return (*errors[:MAX_CONSOLE], *([f"and {more} more errors"] if more > 0 else []))
 
 
-def _blocked(visitor: Visitor) -> dict[str, Any]:
-    hosts = sorted({host for tab in visitor.tabs for host in tab.blocked_hosts})
+def _blocked(context_state: ContextState) -> dict[str, Any]:
+    hosts = sorted({host for tab in context_state.tabs for host in tab.blocked_hosts})
     return {"blocked_hosts": hosts} if hosts else {}
 
 

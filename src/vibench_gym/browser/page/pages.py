@@ -11,9 +11,9 @@ from urllib.parse import urljoin, urlsplit
 from playwright.async_api import Error as PlaywrightError
 
 from vibench_gym.browser.failures import ActionFailed, PageCrashed, PageUnresponsive, bounded
-from vibench_gym.browser.page.dialogs import DialogDesk
+from vibench_gym.browser.page.dialogs import DialogHandler
 from vibench_gym.browser.page.settle import AppWait, Settler
-from vibench_gym.browser.page.tabs import Tab, Visitor
+from vibench_gym.browser.page.tabs import ContextState, Tab
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -50,24 +50,24 @@ class Pages:
         self.assets_dir = assets_dir
         self.wait = AppWait()
         self.settler = Settler(config, self.wait)
-        self.dialogs = DialogDesk()
-        self.visitors: dict[str, Visitor] = {}
-        self.visitor: Visitor
+        self.dialogs = DialogHandler()
+        self.context_states: dict[str, ContextState] = {}
+        self.context_state: ContextState
         self.kept_downloads = 0
         self._trace = trace
         self._reading_room: CDPSession | None = None
 
     # -- contexts and tabs -----------------------------------------------------------------------
 
-    async def add_visitor(self, name: str) -> Visitor:
+    async def add_visitor(self, name: str) -> ContextState:
         """Make a context with one empty tab and switch to it.
 
         Raises:
             ActionFailed: the name is taken, or there are too many.
         """
-        if name in self.visitors:
+        if name in self.context_states:
             raise ActionFailed(f"there is a context called {name} already: use switch")
-        if len(self.visitors) >= self.config.max_contexts:
+        if len(self.context_states) >= self.config.max_contexts:
             raise ActionFailed(f"{self.config.max_contexts} contexts are open, no more are allowed")
         context = await bounded(
             self.chromium.new_context(
@@ -80,49 +80,49 @@ class Pages:
             ),
             _OPEN_TAB_S,
         )
-        visitor = Visitor(
+        context_state = ContextState(
             name, context, self.origin, self.config.settle_max_s, self.config.max_tabs
         )
-        context.on("page", visitor.page_opened)
+        context.on("page", context_state.page_opened)
         context.on("dialog", self.dialogs.answer)
         await bounded(
             context.grant_permissions(["clipboard-read", "clipboard-write"], origin=self.origin),
             _OPEN_TAB_S,
         )
         await bounded(self._trace.start(name, context), _OPEN_TAB_S)
-        self.visitors[name] = visitor
-        self.visitor = visitor
-        await self.add_tab(visitor, None)
-        return visitor
+        self.context_states[name] = context_state
+        self.context_state = context_state
+        await self.add_tab(context_state, None)
+        return context_state
 
-    async def add_tab(self, visitor: Visitor, name: str | None) -> Tab:
+    async def add_tab(self, context_state: ContextState, name: str | None) -> Tab:
         """Open an empty tab and switch to it.
 
         Raises:
             ActionFailed: the name is taken, or there are too many tabs.
         """
-        name = visitor.reserve_name(name)
-        page = await bounded(visitor.context.new_page(), _OPEN_TAB_S)
-        visitor.next_name = None
-        tab = visitor.of(page) or visitor.adopt(page)
+        name = context_state.reserve_name(name)
+        page = await bounded(context_state.context.new_page(), _OPEN_TAB_S)
+        context_state.next_name = None
+        tab = context_state.of(page) or context_state.adopt(page)
         if tab is None:
             raise ActionFailed("too many tabs are open, close some first")
-        visitor.rename(tab, name)
-        visitor.current = tab
+        context_state.rename(tab, name)
+        context_state.current = tab
         return tab
 
     async def replace_tab(self, tab: Tab) -> Tab:
         """A new page under the name of one that crashed or hangs; storage is the context's."""
-        visitor = self.visitor
-        visitor.forget(tab)
+        context_state = self.context_state
+        context_state.forget(tab)
         with contextlib.suppress(PlaywrightError, PageUnresponsive):
             await bounded(tab.page.close(), _SLACK_S)
-        return await self.add_tab(visitor, tab.name)
+        return await self.add_tab(context_state, tab.name)
 
     async def current(self) -> Tab:
         """The current tab; an empty one is opened where none is left."""
-        tab = self.visitor.current
-        return tab if tab is not None else await self.add_tab(self.visitor, None)
+        tab = self.context_state.current
+        return tab if tab is not None else await self.add_tab(self.context_state, None)
 
     async def usable(self) -> Tab:
         """The current tab, able to act.
@@ -137,7 +137,7 @@ class Pages:
         await self.settler.before(tab)
         return tab
 
-    async def reading_room(self) -> CDPSession:
+    async def blank_page(self) -> CDPSession:
         """A blank page of ours in a context of its own, out of any app's reach."""
         if self._reading_room is None:
             context = await self.chromium.new_context()
@@ -189,7 +189,7 @@ class Pages:
         """
         if url.startswith(f"{urlsplit(self.origin).netloc}"):
             url = f"{urlsplit(self.origin).scheme}://{url}"
-        current = self.visitor.current
+        current = self.context_state.current
         base = current.page.url if current is not None else ""
         base = base if base.startswith(f"{self.origin}/") else f"{self.origin}/"
         try:

@@ -17,7 +17,7 @@ FULL_PAGE_PIXELS = 12_000
 """How tall a picture of a whole page may get; longer pages are cut at the bottom."""
 
 
-class Album:
+class ScreenshotStore:
     """Takes the pictures and keeps their number within bounds.
 
     The DevTools call is used and not Playwright's: the latter waits for fonts and frames inside

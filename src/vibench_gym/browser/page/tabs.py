@@ -112,7 +112,7 @@ class Tab:
 
 
 @dataclass(eq=False)  # no slots: Playwright hangs attributes on owners of handlers
-class Visitor:
+class ContextState:
     """A browser context under a name, with its tabs in the order they were opened."""
 
     name: str

@@ -115,11 +115,11 @@ async def keep_new_downloads(pages: Pages, wait_s: float = 0.0) -> str:
 
 def _take_started(pages: Pages) -> list[Download]:
     started: list[Download] = []
-    for tab in pages.visitor.tabs:
+    for tab in pages.context_state.tabs:
         started += tab.downloads
         tab.downloads = []
-    started += pages.visitor.orphaned_downloads
-    pages.visitor.orphaned_downloads = []
+    started += pages.context_state.orphaned_downloads
+    pages.context_state.orphaned_downloads = []
     return started
 
 
@@ -163,7 +163,7 @@ def safe_name(name: str) -> str:
 
 
 async def _read_inside(pages: Pages, path: str) -> bytes:
-    cdp = await pages.reading_room()
+    cdp = await pages.blank_page()
     made = await cdp.send(
         "Runtime.evaluate",
         {"expression": "Object.assign(document.createElement('input'), {type: 'file'})"},

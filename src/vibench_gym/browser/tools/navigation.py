@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Response
 
     from vibench_gym.browser.page.pages import Pages
-    from vibench_gym.browser.page.tabs import Tab, Visitor
+    from vibench_gym.browser.page.tabs import ContextState, Tab
     from vibench_gym.browser.tools import arguments as args
 
 _CLOSE_S = 5.0
@@ -124,16 +124,16 @@ async def reload(pages: Pages, _: args.Reload) -> str:
 async def new_tab(pages: Pages, call: args.NewTab) -> str:
     """Open a tab in the current context."""
     url = pages.resolve(call.url) if call.url is not None else None
-    tab = await pages.add_tab(pages.visitor, call.name)
-    done = f"opened {tab.name} in {pages.visitor.name}"
+    tab = await pages.add_tab(pages.context_state, call.name)
+    done = f"opened {tab.name} in {pages.context_state.name}"
     return done if url is None else f"{done}; {await _go(pages, url)}"
 
 
 async def new_context(pages: Pages, call: args.NewContext) -> str:
     """Open a context of its own."""
     url = pages.resolve(call.url) if call.url is not None else None
-    visitor = await pages.add_visitor(call.name)
-    done = f"opened {visitor.name} with its own cookies and storage"
+    context_state = await pages.add_visitor(call.name)
+    done = f"opened {context_state.name} with its own cookies and storage"
     return done if url is None else f"{done}; {await _go(pages, url)}"
 
 
@@ -141,46 +141,52 @@ async def switch(pages: Pages, call: args.Switch) -> str:
     """Go to a context, a tab, or a tab of a context."""
     if call.context is None and call.tab is None:
         raise ActionFailed("say which context or tab to switch to")
-    visitor = _visitor(pages, call.context) if call.context is not None else pages.visitor
+    context_state = (
+        _context_state(pages, call.context) if call.context is not None else pages.context_state
+    )
     if call.tab is None:
-        tab = visitor.current
+        tab = context_state.current
     else:
-        visitor, tab = _find_tab(pages, visitor, call.tab, anywhere=call.context is None)
-        visitor.current = tab
-    pages.visitor = visitor
+        context_state, tab = _find_tab(
+            pages, context_state, call.tab, anywhere=call.context is None
+        )
+        context_state.current = tab
+    pages.context_state = context_state
     tab = tab if tab is not None else await pages.current()
     if not (tab.crashed or tab.hung):
         await pages.act(tab, tab.page.bring_to_front())
-    return f"switched to {visitor.name}/{tab.name}"
+    return f"switched to {context_state.name}/{tab.name}"
 
 
-def _visitor(pages: Pages, name: str) -> Visitor:
-    visitor = pages.visitors.get(name)
-    if visitor is None:
+def _context_state(pages: Pages, name: str) -> ContextState:
+    context_state = pages.context_states.get(name)
+    if context_state is None:
         raise ActionFailed(
-            f"there is no context called {name}; there are: {', '.join(pages.visitors)}. "
+            f"there is no context called {name}; there are: {', '.join(pages.context_states)}. "
             "Use new_context to open one"
         )
-    return visitor
+    return context_state
 
 
-def _find_tab(pages: Pages, visitor: Visitor, name: str, *, anywhere: bool) -> tuple[Visitor, Tab]:
-    here = visitor.tab(name)
+def _find_tab(
+    pages: Pages, context_state: ContextState, name: str, *, anywhere: bool
+) -> tuple[ContextState, Tab]:
+    here = context_state.tab(name)
     if here is not None:
-        return visitor, here
-    others = [(v, t) for v in pages.visitors.values() if (t := v.tab(name)) is not None]
+        return context_state, here
+    others = [(v, t) for v in pages.context_states.values() if (t := v.tab(name)) is not None]
     if anywhere and len(others) == 1:
         return others[0]
-    names = ", ".join(tab.name for tab in visitor.tabs) or "none"
-    raise ActionFailed(f"{visitor.name} has no tab called {name}; its tabs: {names}")
+    names = ", ".join(tab.name for tab in context_state.tabs) or "none"
+    raise ActionFailed(f"{context_state.name} has no tab called {name}; its tabs: {names}")
 
 
 async def close_tab(pages: Pages, call: args.CloseTab) -> str:
     """Close a tab; the one before it becomes the current one."""
-    visitor = pages.visitor
-    tab = visitor.tab(call.tab) if call.tab is not None else await pages.current()
+    context_state = pages.context_state
+    tab = context_state.tab(call.tab) if call.tab is not None else await pages.current()
     if tab is None:
-        names = ", ".join(other.name for other in visitor.tabs) or "none"
-        raise ActionFailed(f"{visitor.name} has no tab called {call.tab}; its tabs: {names}")
+        names = ", ".join(other.name for other in context_state.tabs) or "none"
+        raise ActionFailed(f"{context_state.name} has no tab called {call.tab}; its tabs: {names}")
     await bounded(tab.page.close(), _CLOSE_S)
     return f"closed {tab.name}"

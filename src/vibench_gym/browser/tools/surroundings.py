@@ -30,12 +30,12 @@ async def dialog(pages: Pages, call: args.Dialog) -> str:
 
 async def geolocation(pages: Pages, call: args.Geolocation) -> str:
     """Set or refuse the position of the current context."""
-    context = pages.visitor.context
+    context = pages.context_state.context
     tab = await pages.current()
     if call.denied:
         await pages.act(tab, context.clear_permissions())
         await pages.act(tab, context.grant_permissions(_CLIPBOARD, origin=pages.origin))
-        return f"{pages.visitor.name} refuses to tell its position"
+        return f"{pages.context_state.name} refuses to tell its position"
     if call.latitude is None or call.longitude is None:
         raise ActionFailed("give latitude and longitude, or denied=true")
     await pages.act(
@@ -45,14 +45,14 @@ async def geolocation(pages: Pages, call: args.Geolocation) -> str:
     await pages.act(
         tab, context.grant_permissions([*_CLIPBOARD, "geolocation"], origin=pages.origin)
     )
-    return f"{pages.visitor.name} is at {call.latitude:g}, {call.longitude:g}"
+    return f"{pages.context_state.name} is at {call.latitude:g}, {call.longitude:g}"
 
 
 async def offline(pages: Pages, call: args.Offline) -> str:
     """Take the network away or give it back."""
     tab = await pages.current()
-    await pages.act(tab, pages.visitor.context.set_offline(call.offline))
-    return f"{pages.visitor.name} is {'offline' if call.offline else 'online'}"
+    await pages.act(tab, pages.context_state.context.set_offline(call.offline))
+    return f"{pages.context_state.name} is {'offline' if call.offline else 'online'}"
 
 
 async def clipboard(pages: Pages, tab: Tab, call: args.Clipboard) -> str:

@@ -49,7 +49,7 @@ async def _until(pages: Pages, tab: Tab, text: str, *, there: bool, limit: float
     wanted = " ".join(text.split())
     deadline = time.monotonic() + limit
     while True:
-        current = pages.visitor.current or tab
+        current = pages.context_state.current or tab
         if await _shows(pages, current, wanted) == there:
             return
         if time.monotonic() >= deadline:

@@ -3,7 +3,7 @@
 """The QA agent: a model with browser tools and verdict tools, one step of the plan at a time.
 
 The agent decides what to do and says what it saw. Everything else is decided here or in the
-`VerdictBook`: which evidence a check has, what is fatal, when a second look is due, when the
+`VerdictRecorder`: which evidence a check has, what is fatal, when a second look is due, when the
 budget is used up. Slowness of the app, its death and its page's death end the step at hand as
 failed; silence and contradiction of the model are the grader's fault.
 """
@@ -19,7 +19,7 @@ from vibench_gym.core.tool import ToolCall, ToolResult, ToolSpec
 from vibench_gym.grading.events import ProgressEvent
 from vibench_gym.grading.prompts import render
 from vibench_gym.grading.qa.claims import Claims
-from vibench_gym.grading.qa.verdict_recorder import Reply, VerdictBook
+from vibench_gym.grading.qa.verdict_recorder import Reply, VerdictRecorder
 from vibench_gym.grading.qa.verdict_tools import (
     VERDICT_TOOLS,
     EndStep,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.grading.events import EventLog, Progress, ProgressKind, Stopwatch
     from vibench_gym.grading.metered_model import MeteredModel
-    from vibench_gym.grading.recording_browser import PageData
+    from vibench_gym.grading.recording_browser import RecordingBrowser
 
 MAX_IDLE_TURNS: Final = 5
 """Turns without a verdict that an agent has after the step's browser actions are used up."""
@@ -49,7 +49,7 @@ _PASSIVE_TOOLS: Final = frozenset({"snapshot", "screenshot", "read"})
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class QaTask:
     """What the QA agent is told about its plan."""
 
     url: str
@@ -63,7 +63,7 @@ class _PlanOver(Exception):
     """The plan ended on something the grader measured; the verdict is in the book."""
 
 
-class Tester:
+class QaAgent:
     """Runs one plan in one browser.
 
     `app_gone` answers how the app's process ended, None while it runs.
@@ -73,8 +73,8 @@ class Tester:
         self,
         plan: TestPlan,
         *,
-        pages: PageData,
-        book: VerdictBook,
+        pages: RecordingBrowser,
+        book: VerdictRecorder,
         config: GraderConfig,
         log: EventLog,
         watch: Stopwatch,
@@ -104,7 +104,7 @@ class Tester:
             return VERDICT_TOOLS
         return (*self._pages.browser.tools, *VERDICT_TOOLS)
 
-    async def run(self, model: MeteredModel, brief: Brief) -> None:
+    async def run(self, model: MeteredModel, brief: QaTask) -> None:
         """Have the plan tested; the verdicts are in the book afterwards.
 
         Raises:
@@ -181,7 +181,7 @@ class Tester:
     def _step(self) -> str:
         return self._book.current.name if self._book.current else ""
 
-    def _opening(self, brief: Brief) -> tuple[Message, Message]:
+    def _opening(self, brief: QaTask) -> tuple[Message, Message]:
         system = render("qa_system", max_actions=self._config.max_actions_per_step)
         task = render(
             "qa_task",

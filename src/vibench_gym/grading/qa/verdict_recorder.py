@@ -54,7 +54,7 @@ class Reply:
     text: str
 
 
-class VerdictBook:
+class VerdictRecorder:
     """Collects the verdicts of one plan, step by step.
 
     Raises:

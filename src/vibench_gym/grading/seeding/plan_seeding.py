@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import BrowserFailed, SubmissionFault
 from vibench_gym.grading.attribution import browser_works
-from vibench_gym.grading.context import settle
+from vibench_gym.grading.context import close_shielded
 from vibench_gym.grading.events import Stopwatch
 from vibench_gym.grading.seeding.seeder import SEEDING, Delivery, Seeder
 from vibench_gym.grading.seeding.tools import output_of
 
 if TYPE_CHECKING:
-    from vibench_gym.grading.attempt_resources import Workshop
-    from vibench_gym.grading.recording_browser import PageData
+    from vibench_gym.grading.attempt_resources import AttemptResources
+    from vibench_gym.grading.recording_browser import RecordingBrowser
     from vibench_gym.stack.base import Seed, Stack
 
 MAX_REOPENED: Final = 2
@@ -31,7 +31,7 @@ MAX_REOPENED: Final = 2
 class PlanSeeding:
     """Seeds one attempt. `stack` is the one the accepted delivery stands on."""
 
-    def __init__(self, shop: Workshop) -> None:
+    def __init__(self, shop: AttemptResources) -> None:
         self._shop = shop
         self._tried = contextlib.AsyncExitStack()
         self._scratch = contextlib.AsyncExitStack()
@@ -71,7 +71,7 @@ class PlanSeeding:
                 )
         finally:
             with shop.watch.phase("teardown"):
-                await settle(self._scratch.aclose(), shop.note_error)
+                await close_shielded(self._scratch.aclose(), shop.note_error)
 
     async def _try(self, seed: Seed) -> str | None:
         """Apply a seed on a fresh stack, which is kept if the seed stands; else why it does not."""
@@ -97,7 +97,7 @@ class PlanSeeding:
         printed = output_of(result, shop.bench.config.shell_output_chars)
         return f"seed.sh {how} on a fresh app: {printed}"
 
-    async def _reopen(self) -> PageData | None:
+    async def _reopen(self) -> RecordingBrowser | None:
         """A browser again, after a control that says the app took it down.
 
         Raises:

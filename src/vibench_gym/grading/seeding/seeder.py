@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.grading.events import EventLog, Stopwatch
     from vibench_gym.grading.metered_model import MeteredModel
-    from vibench_gym.grading.recording_browser import PageData
+    from vibench_gym.grading.recording_browser import RecordingBrowser
     from vibench_gym.grading.untrusted_text import Flags
     from vibench_gym.stack.base import Seed, Stack
 
@@ -77,8 +77,8 @@ class Seeder:
         plan: TestPlan,
         *,
         stack: Stack,
-        open_pages: Callable[[], Awaitable[PageData]],
-        reopen: Callable[[], Awaitable[PageData | None]],
+        open_pages: Callable[[], Awaitable[RecordingBrowser]],
+        reopen: Callable[[], Awaitable[RecordingBrowser | None]],
         try_seed: TrySeed,
         config: GraderConfig,
         log: EventLog,
@@ -87,7 +87,7 @@ class Seeder:
     ) -> None:
         self._plan = plan
         self._stack = stack
-        self._pages: PageData | None = None
+        self._pages: RecordingBrowser | None = None
         self._browser_lost = False
         self._open_pages = open_pages
         self._reopen = reopen

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from vibench_gym.core.errors import GraderFault, SubmissionFault
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
-from vibench_gym.grading.context import settle
+from vibench_gym.grading.context import close_shielded
 from vibench_gym.grading.events import Stopwatch
 from vibench_gym.grading.plan_run import failed_record, finished_record, reset_plan, store_plan
-from vibench_gym.grading.rollout_recorder import RolloutBook
+from vibench_gym.grading.rollout_recorder import RolloutRecorder
 from vibench_gym.grading.untrusted_text import clip
-from vibench_gym.grading.vibench.plan import PlanBench, VibenchPlan
+from vibench_gym.grading.vibench.plan import PlanContext, VibenchPlan
 from vibench_gym.grading.vibench.staging import stage_app
 from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 
@@ -79,7 +79,7 @@ class _Rollout:
 
     async def run(self, app: Path) -> RolloutRecord:
         before = self.directory.read_rollout()
-        book = RolloutBook(self.task, self.directory, self.label, "vibench", before=before)
+        book = RolloutRecorder(self.task, self.directory, self.label, "vibench", before=before)
         await asyncio.to_thread(book.begin)
         try:
             records = await self._records(app, book, before)
@@ -88,7 +88,7 @@ class _Rollout:
         return await asyncio.to_thread(book.finish, records, self.watch)
 
     async def _records(
-        self, app: Path, book: RolloutBook, before: RolloutRecord | None
+        self, app: Path, book: RolloutRecorder, before: RolloutRecord | None
     ) -> dict[str, PlanRecord]:
         async with unpacked(app, self.grader.archive) as found:
             await asyncio.to_thread(book.artifact, found)
@@ -111,7 +111,7 @@ class _Rollout:
             staged = work.path / "app"
             dropped = await asyncio.to_thread(stage_app, found.app_dir, staged, grader.archive)
             dropped = (*found.dropped, *dropped)
-            bench = PlanBench(
+            bench = PlanContext(
                 checkout=grader.checkout,
                 host=grader.host,
                 environment=grader.environment.for_app(grader.app_key(self.task)),
@@ -129,9 +129,11 @@ class _Rollout:
         except SubmissionFault as fault:
             return self._all_failed(PlanStatus.SETUP_FAILED, fault, plans)
         finally:
-            await settle(asyncio.to_thread(work.remove), lambda _message: None)
+            await close_shielded(asyncio.to_thread(work.remove), lambda _message: None)
 
-    async def _one(self, bench: PlanBench, plan: TestPlan, dropped: tuple[str, ...]) -> PlanRecord:
+    async def _one(
+        self, bench: PlanContext, plan: TestPlan, dropped: tuple[str, ...]
+    ) -> PlanRecord:
         directory = self.directory.plan(plan.id)
         queued = time.monotonic()
         async with self.grader.limiter:
@@ -207,4 +209,4 @@ class StackControl:
             async with prepared.stack():
                 pass
         finally:
-            await settle(prepared.close(), lambda _message: None)
+            await close_shielded(prepared.close(), lambda _message: None)

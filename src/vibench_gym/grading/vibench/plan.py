@@ -38,7 +38,7 @@ from vibench_gym.grading.qa.verdict_recorder import nothing_reached
 from vibench_gym.grading.untrusted_text import Flags, clip
 from vibench_gym.grading.vibench import kept_output
 from vibench_gym.grading.vibench.card import CardForged, Judged, forged_verdicts, read_card
-from vibench_gym.grading.vibench.script_run import Workplace
+from vibench_gym.grading.vibench.script_run import ScriptRun
 from vibench_gym.grading.vibench.staging import stage_seeding
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class AppControl(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanBench:
+class PlanContext:
     """What all plans of one rollout share."""
 
     checkout: Checkout
@@ -88,7 +88,7 @@ class PlanBench:
 class VibenchPlan:
     """Grades one plan of one artifact."""
 
-    bench: PlanBench
+    bench: PlanContext
     plan: TestPlan
     directory: PlanDir
     flags: Flags = field(default_factory=Flags)
@@ -124,7 +124,7 @@ class VibenchPlan:
         """
         bench = self.bench
         try:
-            async with Workplace(
+            async with ScriptRun(
                 checkout=bench.checkout,
                 host=bench.host,
                 environment=bench.environment,
@@ -144,7 +144,7 @@ class VibenchPlan:
     def _left(self, what: str) -> None:
         self.flags.add(clip(what, 200))
 
-    async def _scripts(self, place: Workplace) -> Judged:
+    async def _scripts(self, place: ScriptRun) -> Judged:
         bench, config = self.bench, self.bench.config
         deadline = time.monotonic() + config.plan_timeout_s
         text = place.folder / "test-plan.txt"
@@ -177,7 +177,7 @@ class VibenchPlan:
         return await asyncio.to_thread(read_card, judged, self.plan, bench.environment.clean)
 
     async def _script(
-        self, place: Workplace, phase: str, arguments: Sequence[str], deadline: float
+        self, place: ScriptRun, phase: str, arguments: Sequence[str], deadline: float
     ) -> ScriptResult:
         """Run one of the two.
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.grading.context import settle
+from vibench_gym.grading.context import close_shielded
 from vibench_gym.grading.vibench import janitor, leftovers
 from vibench_gym.grading.vibench.checkout import BASE_IMAGE
 from vibench_gym.grading.vibench.scripts import Script, ScriptResult
@@ -38,7 +38,7 @@ _NAMES: Final = ("docker", "docker-compose")
 
 
 @dataclass(slots=True)
-class Workplace:
+class ScriptRun:
     """An async context manager: everything of the run is gone when it is left."""
 
     checkout: Checkout
@@ -136,7 +136,7 @@ class Workplace:
             shim.chmod(0o755)
 
     async def _close(self) -> None:
-        await settle(asyncio.to_thread(self._remove), self.on_left, REMOVE_FOR_S + 60)
+        await close_shielded(asyncio.to_thread(self._remove), self.on_left, REMOVE_FOR_S + 60)
 
     def _remove(self) -> None:
         folder = str(self.folder)

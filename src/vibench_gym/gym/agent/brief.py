@@ -32,7 +32,7 @@ MAX_ITERATIONS = 300
 type Goal = Literal["zero-to-one", "feature-building"]
 
 
-class Brief(Protocol):
+class BuilderPrompt(Protocol):
     """Makes the text that a row gives to its builder."""
 
     def render(self, artifact: str, prd: str) -> str:
@@ -49,7 +49,7 @@ def goal_of(artifact: str) -> Goal:
     return "zero-to-one" if family(artifact) == MVP else "feature-building"
 
 
-class OwnBrief:
+class OwnPrompt:
     """Our brief; it names the PRDs' files, so that their text is not in it."""
 
     def render(self, artifact: str, prd: str) -> str:
@@ -61,7 +61,7 @@ class OwnBrief:
 
 
 @dataclass(frozen=True, slots=True)
-class ViBenchBrief:
+class ViBenchPrompt:
     """The brief of a ViBench checkout."""
 
     root: Path

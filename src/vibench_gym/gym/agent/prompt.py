@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _FIRST = ("system", "developer")
 
 
-def prompt_of(params: NeMoGymResponseCreateParamsNonStreaming) -> str:
+def harness_prompt(params: NeMoGymResponseCreateParamsNonStreaming) -> str:
     """Instructions first, then what the user says.
 
     Raises:

@@ -79,7 +79,7 @@ def response_of(
     )
 
 
-def told(build: Build, agent_kind: str) -> dict[str, Any]:
+def build_fields(build: Build, agent_kind: str) -> dict[str, Any]:
     """What a row says of its build, beside the reward."""
     harvest = build.harvest
     return {

@@ -31,8 +31,8 @@ from vibench_gym.gym.agent.harnesses.given_tree import GivenTree
 from vibench_gym.gym.agent.harnesses.opencode.harness import OpenCode
 from vibench_gym.gym.agent.harnesses.opencode.install import BOX_FOLDER, ensure
 from vibench_gym.gym.agent.model_control import ModelControl
-from vibench_gym.gym.agent.prompt import prompt_of
-from vibench_gym.gym.agent.rollout_row import brief_files, response_of, told
+from vibench_gym.gym.agent.prompt import harness_prompt
+from vibench_gym.gym.agent.rollout_row import brief_files, build_fields, response_of
 from vibench_gym.gym.box.model_route import MODEL_URL_OPTION, ModelUrl
 from vibench_gym.gym.box.provider import APP_MODEL_OPTION, MOUNTS_OPTION
 from vibench_gym.gym.server.host_limiter import private_folder
@@ -177,7 +177,7 @@ class VibenchAgent(SimpleResponsesAPIAgent):
         await raise_for_status(verified)
         row: dict[str, Any] = await get_response_json(verified)
         seen = row.pop(observations.VERIFIER_OBSERVATION, None)
-        row |= told(build, self.config.harness)
+        row |= build_fields(build, self.config.harness)
         if rollout_id is not None:
             row["ng_agent_observations"] = observations.observe(
                 build, rollout_id=rollout_id, source=self.config.harness, verifier=seen
@@ -269,7 +269,7 @@ class VibenchAgent(SimpleResponsesAPIAgent):
             executable=self._executable(name),
         )
         order = BuildOrder(
-            prompt=prompt_of(params),
+            prompt=harness_prompt(params),
             base_url=outside.inside(name, config.sandbox_model_base_url).base_url,
             control=ModelControl(outside, config.model_patience_s),
             files=files,

@@ -22,15 +22,15 @@ from vibench_gym.core.errors import ConfigError, OperatorFault
 from vibench_gym.core.rundir import write_atomic
 from vibench_gym.core.tasks.references import CHECKOUT_RESULTS
 from vibench_gym.core.tasks.task import MVP, ON_MVP, artifacts_of, bundled_tasks_dir
-from vibench_gym.gym.agent.brief import MAX_ITERATIONS, OwnBrief, ViBenchBrief
+from vibench_gym.gym.agent.brief import MAX_ITERATIONS, OwnPrompt, ViBenchPrompt
 from vibench_gym.gym.rows.earlier_mvps import EarlierMvp, earlier_mvps
 from vibench_gym.gym.rows.rows import row
-from vibench_gym.gym.rows.vibench_layout import family, needs_app_key, prds_of, reference_tree
+from vibench_gym.gym.rows.vibench_layout import family, needs_app_key, prds_folder, reference_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from vibench_gym.gym.agent.brief import Brief
+    from vibench_gym.gym.agent.brief import BuilderPrompt
     from vibench_gym.gym.rows.earlier_mvps import Selector
 
 ALL = "all"
@@ -51,7 +51,7 @@ class PrepareOptions:
     max_iterations: int = MAX_ITERATIONS
     limit: int | None = None
     mvp_from: tuple[str, ...] = ()
-    """Rollouts files and digests of MVPs for `-on_mvp`; see `earlier_rollouts`."""
+    """VerifyCache files and digests of MVPs for `-on_mvp`; see `earlier_rollouts`."""
     mvp_select: Selector = "all"
     app_key_env: str | None = None
     """Environment variable with the key of the model that apps call."""
@@ -122,14 +122,14 @@ def prepare(options: PrepareOptions) -> Prepared:
     return Prepared(tuple(made), tuple(unready), options.runnable_only)
 
 
-def _source(options: PrepareOptions) -> tuple[Path, Brief]:
+def _source(options: PrepareOptions) -> tuple[Path, BuilderPrompt]:
     if options.vibench_root is None:
-        return bundled_tasks_dir(), OwnBrief()
+        return bundled_tasks_dir(), OwnPrompt()
     root = options.vibench_root.expanduser().absolute()
-    top = prds_of(root)
+    top = prds_folder(root)
     if not top.is_dir():
         raise ConfigError(f"there is no folder {str(root)!r}: name a ViBench checkout")
-    return top, ViBenchBrief(root, options.max_iterations)
+    return top, ViBenchPrompt(root, options.max_iterations)
 
 
 def _tasks(top: Path, apps: Sequence[str]) -> list[Path]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vibench_gym.core.errors import TaskInvalid
 from vibench_gym.core.tasks.files import TaskFiles
 from vibench_gym.core.tasks.task import MVP, ON_MVP, artifacts_of, load_task
-from vibench_gym.gym.agent.brief import OwnBrief
+from vibench_gym.gym.agent.brief import OwnPrompt
 from vibench_gym.gym.rows.vibench_layout import PRDS, known_exceptions, needs_app_key
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.tasks.task import Task
-    from vibench_gym.gym.agent.brief import Brief
+    from vibench_gym.gym.agent.brief import BuilderPrompt
 
 REFERENCE_TREE = {"source": "reference"}
 
@@ -31,7 +31,7 @@ def row(
     task_dir: Path,
     artifact: str,
     *,
-    brief: Brief | None = None,
+    brief: BuilderPrompt | None = None,
     system_prompt: str | None = None,
     starting_tree: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def row(
     prds = prd_paths(task)
     text = "\n\n".join(_text(task, path) for path in prds)
     said = [{"role": "system", "content": system_prompt}] if system_prompt else []
-    said.append({"role": "user", "content": (brief or OwnBrief()).render(artifact, text)})
+    said.append({"role": "user", "content": (brief or OwnPrompt()).render(artifact, text)})
     top = f"{PRDS}/{app}"
     made: dict[str, Any] = {
         "app": app,

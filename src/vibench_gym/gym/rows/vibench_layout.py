@@ -25,7 +25,7 @@ PRDS = "prds"
 PROMPTS = Path("_harness/runner/agent/prompts")
 
 
-def prds_of(root: Path) -> Path:
+def prds_folder(root: Path) -> Path:
     """The folder of the apps: `prds/` of a checkout, else the root itself."""
     return root / PRDS if (root / PRDS).is_dir() else root
 

@@ -32,7 +32,7 @@ from vibench_gym.gym.server.startup import (
 )
 from vibench_gym.gym.server.task_rows import TaskRows
 from vibench_gym.gym.server.verification import Verification
-from vibench_gym.gym.server.verify_cache import Rollouts
+from vibench_gym.gym.server.verify_cache import VerifyCache
 from vibench_gym.gym.server.vibench_grading import vibench_grader
 from vibench_gym.gym.wire import (
     VibenchSeedSessionRequest,
@@ -89,7 +89,7 @@ class VibenchResourcesServer(SimpleResourcesServer):
             store=ArtifactStore(store),
             app_model=app_model(config) is not None,
         )
-        answers = Rollouts(run / ".answers", cleanup_grace_s=config.cleanup_grace_s)
+        answers = VerifyCache(run / ".answers", cleanup_grace_s=config.cleanup_grace_s)
         return Verification(
             rows=rows,
             store=ArtifactStore(store),

@@ -20,7 +20,7 @@ from vibench_gym.core.tasks.files import TaskFiles
 from vibench_gym.core.tasks.task import Task, bundled_tasks_dir, load_task
 from vibench_gym.gym.rows.rows import prd_paths
 from vibench_gym.gym.rows.starting_tree import NoStartingTree, starting_tree
-from vibench_gym.gym.rows.vibench_layout import known_exceptions, needs_app_key, prds_of
+from vibench_gym.gym.rows.vibench_layout import known_exceptions, needs_app_key, prds_folder
 from vibench_gym.gym.wire import BuilderAsset, VibenchSeedSessionResponse, VibenchTask
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class TaskRows:
             raise ConfigError(f"no app can be named {app[:80]!r}")
         candidates = [bundled_tasks_dir() / app]
         if self.vibench_root is not None:
-            candidates.insert(0, prds_of(self.vibench_root) / app)
+            candidates.insert(0, prds_folder(self.vibench_root) / app)
         for folder in candidates:
             if folder.is_dir():
                 return folder

@@ -28,7 +28,7 @@ from vibench_gym.gym.server.answers import (
     unmeasured_answer,
     with_harness,
 )
-from vibench_gym.gym.server.verify_cache import Finding
+from vibench_gym.gym.server.verify_cache import GradingResult
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.tasks.task import Task
     from vibench_gym.gym.server.host_grader import RolloutGrader
     from vibench_gym.gym.server.task_rows import TaskRows
-    from vibench_gym.gym.server.verify_cache import Rollouts
+    from vibench_gym.gym.server.verify_cache import VerifyCache
     from vibench_gym.gym.wire import VerifyAnswer, VibenchVerifyRequest
 
 _LOG = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Verification:
     rows: TaskRows
     store: ArtifactStore
     run: RunDir
-    rollouts: Rollouts
+    rollouts: VerifyCache
     grader: RolloutGrader
     keep_traces: bool = True
 
@@ -78,12 +78,12 @@ class Verification:
     async def _graded(self, task: Task, request: VibenchVerifyRequest, digest: str) -> VerifyAnswer:
         key = rollout_key(task, request.identity, digest)
 
-        async def grade() -> Finding:
+        async def grade() -> GradingResult:
             return await self._grade(task, request.label, digest, key)
 
         return await self.rollouts.answer(key, grade)
 
-    async def _grade(self, task: Task, label: str, digest: str, key: str) -> Finding:
+    async def _grade(self, task: Task, label: str, digest: str, key: str) -> GradingResult:
         try:
             archive = await asyncio.to_thread(self.store.path, digest)
         except ArtifactRejected:
@@ -107,7 +107,7 @@ class Verification:
             return _unmeasured(task, gym_kinds.VERIFIER_ERROR, reason)
         # A defect or a clock that was set, met while grading, is to be mended like any other.
         mended_later = answer.mask_sample and answer.failure_kind == gym_kinds.VERIFIER_ERROR
-        return Finding(answer, final=not mended_later)
+        return GradingResult(answer, final=not mended_later)
 
 
 def rollout_key(task: Task, identity: str, digest: str) -> str:
@@ -117,8 +117,8 @@ def rollout_key(task: Task, identity: str, digest: str) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _unmeasured(task: Task, kind: str, reason: str) -> Finding:
-    return Finding(unmeasured_answer(task, kind, reason), final=False)
+def _unmeasured(task: Task, kind: str, reason: str) -> GradingResult:
+    return GradingResult(unmeasured_answer(task, kind, reason), final=False)
 
 
 def _drop_traces(rollout: RolloutDir) -> None:

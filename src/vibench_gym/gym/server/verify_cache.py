@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GradingResult:
     """What one grading came to. `final`: whether it holds for later calls too."""
 
     answer: VerifyAnswer
@@ -53,7 +53,7 @@ class _Flight:
         return self.task.cancelling() > 0
 
 
-class Rollouts:
+class VerifyCache:
     """Stored answers below one folder, and the gradings under way in this process.
 
     Args:
@@ -72,7 +72,7 @@ class Rollouts:
         """How many gradings this process has not finished, cleaning up included."""
         return len(self._flights)
 
-    async def answer(self, key: str, grade: Callable[[], Awaitable[Finding]]) -> VerifyAnswer:
+    async def answer(self, key: str, grade: Callable[[], Awaitable[GradingResult]]) -> VerifyAnswer:
         """The stored answer of a key (lowercase hexadecimal), or that of `grade`.
 
         Raises:
@@ -106,7 +106,7 @@ class Rollouts:
             _LOG.warning("the stored answer %s cannot be read, grading again: %s", key, error)
             return None
 
-    async def _flight(self, key: str, grade: Callable[[], Awaitable[Finding]]) -> _Flight:
+    async def _flight(self, key: str, grade: Callable[[], Awaitable[GradingResult]]) -> _Flight:
         while (flight := self._flights.get(key)) is not None and flight.abandoned:
             # The one before has to be gone: both would work in the same folder.
             await asyncio.wait([flight.task])
@@ -125,7 +125,7 @@ class Rollouts:
         if not task.cancelled():
             task.exception()  # Retrieved: there may be nobody left who waits for it.
 
-    async def _run(self, key: str, grade: Callable[[], Awaitable[Finding]]) -> VerifyAnswer:
+    async def _run(self, key: str, grade: Callable[[], Awaitable[GradingResult]]) -> VerifyAnswer:
         if (answer := self.stored(key)) is not None:
             return answer
         async with self._locked(key):

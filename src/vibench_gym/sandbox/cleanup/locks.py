@@ -4,7 +4,7 @@
 
 What is marked so can be told from what a dead process left behind, by whoever may take the lock.
 Invariant: a lock that is held is on what the path names now, never on something removed meanwhile.
-Standard library only: the janitor and the zone agent import this.
+Standard library only: the janitor and the zone daemon import this.
 """
 
 from __future__ import annotations

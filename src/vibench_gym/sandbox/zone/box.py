@@ -40,7 +40,7 @@ class Bind:
     writable: bool = False
 
     def message(self, uid: int | None = None) -> dict[str, Any]:
-        """The bind as the zone agent wants it, for a box whose user is not us but `uid`.
+        """The bind as the zone daemon wants it, for a box whose user is not us but `uid`.
 
         Raises:
             ValueError: it has no source, or two.
@@ -79,7 +79,7 @@ class BoxSpec:
     """Where standard output and error go, bounded by `limits.output_bytes`; appended to."""
 
     def message(self, uid: int | None = None) -> dict[str, Any]:
-        """The spec as the zone agent wants it; `uid` is the user's, where it is not ours.
+        """The spec as the zone daemon wants it; `uid` is the user's, where it is not ours.
 
         Raises:
             ValueError: a bind is not one.
@@ -108,7 +108,7 @@ def _check_open_to(uid: int, path: Path) -> None:
     try:
         info = path.stat()
     except OSError:
-        return  # the zone agent says what is wrong
+        return  # the zone daemon says what is wrong
     needed = 0o005 if stat.S_ISDIR(info.st_mode) else 0o004
     if info.st_uid != uid and info.st_mode & needed != needed:
         mode = stat.S_IMODE(info.st_mode)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The grader's end of a zone agent: starts it, asks it, hears from it, ends it."""
+"""The grader's end of a zone daemon: starts it, asks it, hears from it, ends it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STDERR_BYTES = 4000
 
 
 class ZoneRefused(SandboxUnavailable):
-    """The zone agent could not do what it was asked; `errno` says why where the kernel did."""
+    """The zone daemon could not do what it was asked; `errno` says why where the kernel did."""
 
     def __init__(self, message: str, errno: int | None) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class ZoneRefused(SandboxUnavailable):
 
 
 class ZoneClient:
-    """One zone agent process."""
+    """One zone daemon process."""
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
@@ -75,7 +75,7 @@ class ZoneClient:
                 await self._send(encode({**config, "parent": os.getpid()}, 1), [listener.fileno()])
                 event = await self._ready
         except TimeoutError as error:
-            raise SandboxUnavailable("the zone agent does not start") from error
+            raise SandboxUnavailable("the zone daemon does not start") from error
         if event["event"] != "ready":
             reason = event["error"] or await self._last_words()
             raise ZoneRefused(f"the zone could not be made: {reason}", event.get("errno"))
@@ -157,9 +157,9 @@ class ZoneClient:
                 await self._send(data, fds)
                 message, received = await future
         except TimeoutError as error:
-            raise SandboxUnavailable(f"the zone agent does not answer {operation!r}") from error
+            raise SandboxUnavailable(f"the zone daemon does not answer {operation!r}") from error
         except OSError as error:
-            raise SandboxUnavailable(f"the zone agent is gone: {error}") from error
+            raise SandboxUnavailable(f"the zone daemon is gone: {error}") from error
         finally:
             self._answers.pop(number, None)
         if "error" in message:
@@ -188,10 +188,10 @@ class ZoneClient:
         except BlockingIOError:
             return
         except (OSError, ProtocolBroken) as error:
-            self._break(f"the zone agent's socket broke: {error}")
+            self._break(f"the zone daemon's socket broke: {error}")
             return
         if not alive:
-            self._break("the zone agent is gone")
+            self._break("the zone daemon is gone")
 
     def _take(self, message: dict[str, Any], fds: list[int]) -> None:
         if "id" in message:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files in and out of a zone's state folders; the zone agent does the work."""
+"""Files in and out of a zone's state folders; the zone daemon does the work."""
 
 from __future__ import annotations
 

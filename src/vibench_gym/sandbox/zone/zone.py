@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A zone: one set of namespaces for one app stack, and the boxes in it.
 
-The grader holds no namespace itself; it talks to a zone agent (daemon/), whose death ends
+The grader holds no namespace itself; it talks to a zone daemon (daemon/), whose death ends
 everything in the zone. A zone reaches nothing but its own loopback; sockets that the grader gets
 from it keep that network. Files of the zone live in one bounded file system in memory, over a
 snapshot that stays as it is.

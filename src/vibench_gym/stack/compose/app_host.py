@@ -37,7 +37,7 @@ def outward_ports(config: StackConfig, *, mirrored: bool = False) -> tuple[int, 
     return mirror if config.app_model is None else (*mirror, app_model.PORT)
 
 
-class ComposeGround:
+class ComposeAppHost:
     """Where an app's server runs in containers; see `vibench_gym.stack.app_server.AppGround`."""
 
     def __init__(self, project: Project) -> None:

@@ -23,7 +23,7 @@ from vibench_gym.stack import postgres
 from vibench_gym.stack.app_model import app_model_env, app_model_route
 from vibench_gym.stack.base import SetupReport
 from vibench_gym.stack.compose import file_transfer, process
-from vibench_gym.stack.compose.app_host import ComposeGround, outward_ports
+from vibench_gym.stack.compose.app_host import ComposeAppHost, outward_ports
 from vibench_gym.stack.compose.database import start_database, stop_database
 from vibench_gym.stack.compose.process import ContainerProcess
 from vibench_gym.stack.compose.project import Project
@@ -64,7 +64,7 @@ class ComposeSetUp:
         self._mirror: Mirror | None = None
         self.work: WorkFolder | None = None
         """Holds the snapshot, as soon as there is one."""
-        self.in_doubt = False
+        self.needs_retry = False
         """A registry failed the script, and works now, or there is room again for what could not be
         copied: another run may come to another end."""
 
@@ -118,7 +118,7 @@ class ComposeSetUp:
             raise AppSetupFailed(f"set-up left too much behind: {error}") from error
         except SandboxUnavailable as error:
             await self._control_copy(self.work)
-            self.in_doubt = True  # a disk that was full for a moment looks the same
+            self.needs_retry = True  # a disk that was full for a moment looks the same
             raise AppSetupFailed(f"what set-up left cannot be copied: {error}") from error
         return self.work
 
@@ -149,7 +149,7 @@ class ComposeSetUp:
                 async with self._mirror.serving_set_up(await project.listen(MIRROR_PORT)):
                     yield
             finally:
-                self.in_doubt |= self._mirror.stumbled
+                self.needs_retry |= self._mirror.stumbled
 
     async def _script(self, project: Project, log_path: Path | None) -> SetupReport:
         env = dict(app_model_env(self._config.app_model))
@@ -187,7 +187,7 @@ class ComposeSetUp:
         blocked = self._mirror.blocked_hosts if self._mirror is not None else {}
         if blocked:
             text += f"; hosts it was refused: {', '.join(list(blocked)[:10])}"
-        if await ComposeGround(project).has_crlf(SETUP_SCRIPT):
+        if await ComposeAppHost(project).has_crlf(SETUP_SCRIPT):
             text += f"; {SETUP_SCRIPT} has CRLF line endings, which bash takes as part of commands"
         tail = (await process.output_tail(TAIL_CHARS)).strip()
         return AppSetupFailed(f"{text}. Last output: {tail[-2000:] or '(none)'}")

@@ -17,10 +17,10 @@ from vibench_gym.stack.app_model import app_model_env, app_model_route
 from vibench_gym.stack.app_server import AppServer
 from vibench_gym.stack.base import Seed, StackUsage
 from vibench_gym.stack.compose import file_transfer, process
-from vibench_gym.stack.compose.app_host import ComposeGround, outward_ports, write_launcher
+from vibench_gym.stack.compose.app_host import ComposeAppHost, outward_ports, write_launcher
 from vibench_gym.stack.compose.database import control, start_database
 from vibench_gym.stack.compose.project import Project
-from vibench_gym.stack.lifecycle import MAX_SEED_BYTES, MAX_SEED_FILES, StandingStack
+from vibench_gym.stack.lifecycle import MAX_SEED_BYTES, MAX_SEED_FILES, StackLifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _COUNTED: Final = ("app", "shell", "database", "browser")
 
 
-class ComposeStack(StandingStack):
+class ComposeStack(StackLifecycle):
     """A fresh app with its database, from the snapshot that set-up left."""
 
     def __init__(
@@ -53,7 +53,7 @@ class ComposeStack(StandingStack):
             engine, config, name="stack", snapshot=snapshot, outward=outward_ports(config)
         )
         self._given = contextlib.AsyncExitStack()
-        self._ground = ComposeGround(self._project)
+        self._ground = ComposeAppHost(self._project)
         self._server = AppServer(self._ground, config, log_path)
         self._launcher: Path | None = None
 

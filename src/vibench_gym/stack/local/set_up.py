@@ -58,7 +58,7 @@ class SetUp:
         self._mirror: Mirror | None = None
         self.work: WorkFolder | None = None
         """Holds the snapshot, as soon as there is one."""
-        self.in_doubt = False
+        self.needs_retry = False
         """A registry failed the script, and works now; or somebody outside killed the database; or
         there is room again for what could not be copied: another run may come to another end."""
 
@@ -85,7 +85,7 @@ class SetUp:
                 async with self._egress(zone), app_model_route(zone, self._config.app_model):
                     report = await self._script(zone, log_path)
             finally:
-                self.in_doubt |= database.disturbance is not None
+                self.needs_retry |= database.external_kill is not None
             await database.stop()
             work = await self._export(zone)
         return report, work
@@ -110,7 +110,7 @@ class SetUp:
             async with self._new_zone("control") as control:
                 await control.import_tree(self._host.template / "venv", "venv", "app")
                 await control.export_state(self.work.path / "control")
-            self.in_doubt = True  # a disk that was full for a moment looks the same
+            self.needs_retry = True  # a disk that was full for a moment looks the same
             raise AppSetupFailed(f"what set-up left cannot be copied: {error}") from error
         return self.work
 
@@ -147,7 +147,7 @@ class SetUp:
                 async with self._mirror.serving_set_up(await self._listener(zone)):
                     yield
             finally:
-                self.in_doubt |= self._mirror.stumbled
+                self.needs_retry |= self._mirror.stumbled
 
     async def _listener(self, zone: Zone) -> socket.socket:
         """The mirror's socket; the zone is new, so nothing of the app's can be in its way."""
@@ -168,7 +168,7 @@ class SetUp:
             await box.kill()
             text = f"{SETUP_SCRIPT} did not end within {limit:g} s"
             raise await self._failure(zone, box, text) from None
-        self.in_doubt |= box.killed_unasked
+        self.needs_retry |= box.killed_unasked
         if code != 0:
             why = " (it used more than it may)" if box.killed else ""
             raise await self._failure(zone, box, f"{SETUP_SCRIPT} ended with exit code {code}{why}")

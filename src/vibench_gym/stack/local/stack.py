@@ -15,9 +15,9 @@ from vibench_gym.core.errors import (
 )
 from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack.app_model import app_model_route
-from vibench_gym.stack.app_server import AppServer, ZoneGround
+from vibench_gym.stack.app_server import AppServer, ZoneAppHost
 from vibench_gym.stack.base import Seed, StackUsage
-from vibench_gym.stack.lifecycle import MAX_SEED_BYTES, MAX_SEED_FILES, StandingStack
+from vibench_gym.stack.lifecycle import MAX_SEED_BYTES, MAX_SEED_FILES, StackLifecycle
 from vibench_gym.stack.postgres import Database, PostgresNotStarted
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from vibench_gym.stack.toolchain.chromium import Chromium
 
 
-class LocalStack(StandingStack):
+class LocalStack(StackLifecycle):
     """See `vibench_gym.stack.base.Stack`."""
 
     def __init__(
@@ -52,7 +52,7 @@ class LocalStack(StandingStack):
         self._chromium = chromium
         self._zone = self._new_zone(snapshot, "stack")
         self._database = Database(self._zone, boxes.toolchain.postgres, self._config.database)
-        self._server = AppServer(ZoneGround(self._zone, boxes), self._config, log_path)
+        self._server = AppServer(ZoneAppHost(self._zone, boxes), self._config, log_path)
         self._launcher: Path | None = None
         self._ways_out = contextlib.AsyncExitStack()
 
@@ -78,7 +78,7 @@ class LocalStack(StandingStack):
 
     async def app_status(self) -> AppStatus:
         """Whether the app is running, and its last words."""
-        return replace(await super().app_status(), disturbance=self._disturbance())
+        return replace(await super().app_status(), external_kill=self._external_kill())
 
     async def usage(self) -> StackUsage:
         """Memory, disk and processes of the whole stack."""
@@ -105,11 +105,11 @@ class LocalStack(StandingStack):
         try:
             await super()._start_app()
         except AppStartFailed as fault:
-            fault.doubt = self._disturbance()
+            fault.retry_reason = self._external_kill()
             raise
 
-    def _disturbance(self) -> str | None:
-        return self._server.disturbance or self._database.disturbance
+    def _external_kill(self) -> str | None:
+        return self._server.external_kill or self._database.external_kill
 
     async def _start_database(self) -> None:
         await self._database.start()

@@ -19,7 +19,7 @@ from vibench_gym.core.errors import ConfigError, TaskInvalid
 from vibench_gym.core.tasks.task import bundled_tasks_dir
 from vibench_gym.gym.agent.build import Build
 from vibench_gym.gym.rows.starting_tree import store_tree
-from vibench_gym.gym.rows.vibench_layout import prds_of, reference_tree
+from vibench_gym.gym.rows.vibench_layout import prds_folder, reference_tree
 from vibench_gym.gym.wire import HarnessStatus
 from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 
@@ -84,7 +84,7 @@ class GivenTree:
             raise ConfigError(f"there is no folder {str(tree)!r} to grade (oracle_tree)")
         roots = [bundled_tasks_dir() / app]
         if self.vibench_root is not None:
-            roots.insert(0, prds_of(self.vibench_root) / app)
+            roots.insert(0, prds_folder(self.vibench_root) / app)
         task = next((folder for folder in roots if folder.is_dir()), None)
         found = None if task is None else reference_tree(task, artifact)
         if found is None:

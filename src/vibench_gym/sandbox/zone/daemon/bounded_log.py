@@ -4,7 +4,7 @@
 
 The first half of the allowance is written as it comes. What follows goes round in memory and is
 written behind a marker from time to time, so that the file is always readable and bounded.
-Standard library only: the zone agent imports this.
+Standard library only: the zone daemon imports this.
 """
 
 from __future__ import annotations

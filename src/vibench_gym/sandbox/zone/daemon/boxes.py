@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""One box as the zone agent holds it: from fork to the moment when nothing of it is left.
+"""One box as the zone daemon holds it: from fork to the moment when nothing of it is left.
 
 Invariants: bubblewrap never runs as the host's root; the command starts only after its limits
 are set; a box counts as ended when bubblewrap's monitor and the box's first process are both

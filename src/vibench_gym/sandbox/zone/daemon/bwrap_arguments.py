@@ -4,7 +4,7 @@
 
 Each option closes something that was seen open: bubblewrap's own tmpfs roots are writable and
 half of the memory large, /proc/sys is writable for some kernels' boxes, nested user namespaces
-give back capabilities. Standard library only: the zone agent imports this.
+give back capabilities. Standard library only: the zone daemon imports this.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 """Control groups for boxes where we may make any: version 1 as root, version 2 delegated.
 
 Without them the rlimits and the agent's watchdog stand alone. Directories outlive processes, so
-the janitor knows each zone's. Standard library only: the zone agent imports this.
+the janitor knows each zone's. Standard library only: the zone daemon imports this.
 """
 
 from __future__ import annotations

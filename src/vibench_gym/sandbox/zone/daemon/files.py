@@ -4,7 +4,7 @@
 
 Paths are walked one component at a time from an open folder, never through a link; only regular
 files are read. Whole trees are copied only while no box can write them (the agent sees to it).
-Standard library only: the zone agent imports this.
+Standard library only: the zone daemon imports this.
 """
 
 from __future__ import annotations

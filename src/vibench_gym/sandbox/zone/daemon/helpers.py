@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Slow work of the zone agent, done in children of it, so that it keeps serving."""
+"""Slow work of the zone daemon, done in children of it, so that it keeps serving."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 """Stands on the host for a box in a zone: hands over its descriptors, lives and dies with it.
 
 A program that wants to start Chromium by path (Playwright) starts this instead. Killing it closes
-its socket, upon which the zone agent kills the box; the box's end is answered with its exit code.
+its socket, upon which the zone daemon kills the box; the box's end is answered with its exit code.
 Standard library only.
 """
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The zone agent's side of launchers: boxes that live and die with a program on the host."""
+"""The zone daemon's side of launchers: boxes that live and die with a program on the host."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import sys
 from vibench_gym.sandbox.zone.daemon import mounts
 from vibench_gym.sandbox.zone.daemon.protocol import Decoder, send
 from vibench_gym.sandbox.zone.daemon.root import HOST, ZoneRoot
-from vibench_gym.sandbox.zone.daemon.service import SEND_TIMEOUT_S, ZoneAgent
+from vibench_gym.sandbox.zone.daemon.service import SEND_TIMEOUT_S, ZoneDaemon
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def main() -> None:
         mounts.loopback_up()
         root = ZoneRoot(config, userns=userns)
         root.build(config)
-        agent = ZoneAgent(control, config, root)
+        agent = ZoneDaemon(control, config, root)
     except OSError as error:
         text = str(error).replace(HOST, "")
         send(control, {"event": "broken", "error": text, "errno": error.errno})

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The few kernel calls a zone is built from: namespaces, mounts, parent-death signal, loopback.
 
-Standard library only: the zone agent imports this without site-packages.
+Standard library only: the zone daemon imports this without site-packages.
 """
 
 from __future__ import annotations

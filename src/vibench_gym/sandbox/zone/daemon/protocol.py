@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""How grader, zone agent and launchers talk: length-prefixed JSON, file descriptors beside it.
+"""How grader, zone daemon and launchers talk: length-prefixed JSON, file descriptors beside it.
 
 Both ends are ours, yet every frame is bounded: a frame may quote what a box did. Bulk data never
 travels in a frame; it goes through a memory file whose descriptor does. The agent imports this

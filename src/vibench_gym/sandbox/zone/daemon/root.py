@@ -5,7 +5,7 @@
 A small tmpfs holds the read-only system, a copy of bubblewrap, the boxes' /etc and staging points.
 The host stays mounted below a folder that only its owner may enter: a box's uid, before
 bubblewrap has closed the box, sees nothing of it. Sources below private host folders are first
-bound to a staging point. Standard library only: the zone agent imports this.
+bound to a staging point. Standard library only: the zone daemon imports this.
 """
 
 from __future__ import annotations

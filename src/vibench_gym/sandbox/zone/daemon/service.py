@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the zone agent does: one event loop over requests, launchers, outputs and ends of boxes.
+"""What the zone daemon does: one event loop over requests, launchers, outputs and ends of boxes.
 
 Standard library only. Every operation answers at once or works in a child.
 """
@@ -40,7 +40,7 @@ class _Over(Exception):
     """The zone is to end."""
 
 
-class ZoneAgent:
+class ZoneDaemon:
     """The agent's event loop: control socket, launchers, boxes' outputs and ends."""
 
     def __init__(self, control: socket.socket, config: Message, root: ZoneRoot) -> None:

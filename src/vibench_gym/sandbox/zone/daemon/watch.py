@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the zone agent sees in /proc and in its network namespace; everything read is bounded.
+"""What the zone daemon sees in /proc and in its network namespace; everything read is bounded.
 
-Standard library only: the zone agent imports this.
+Standard library only: the zone daemon imports this.
 """
 
 from __future__ import annotations
