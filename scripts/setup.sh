@@ -11,23 +11,6 @@ say() { printf '\033[2m[setup]\033[0m %s\n' "$*"; }
 fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
 is_313() { "$1" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 13))' 2>/dev/null; }
 
-find_python() {
-  local candidate
-  for candidate in python3.13 python3 python; do
-    candidate=$(command -v "$candidate" || true)
-    # A version manager's shim may stand for a Python that is not selected: ask it to run.
-    if [ -n "$candidate" ] && is_313 "$candidate"; then echo "$candidate"; return; fi
-  done
-  for candidate in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.13*/bin/python3.13; do
-    if [ -x "$candidate" ] && is_313 "$candidate"; then echo "$candidate"; return; fi
-  done
-  if command -v uv >/dev/null; then
-    candidate=$(uv python find 3.13 2>/dev/null || true)
-    if [ -n "$candidate" ] && is_313 "$candidate"; then echo "$candidate"; return; fi
-  fi
-  return 1
-}
-
 apt_install() {
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
   if [ -z "${apt_updated:-}" ]; then apt-get -qq update; apt_updated=1; fi
@@ -35,11 +18,7 @@ apt_install() {
 }
 
 if ! [ -x .venv/bin/python ] || ! is_313 .venv/bin/python; then
-  if ! python=$(find_python); then
-    say "no Python 3.13 found, asking the system's package manager"
-    apt_install python3.13 python3.13-venv || fail "Python 3.13 is missing: install it (system package, pyenv or uv python install 3.13) and run make setup again"
-    python=$(find_python) || fail "Python 3.13 is still missing after its installation"
-  fi
+  python=$(scripts/python313.sh) || exit 2
   say "making .venv with $("$python" --version)"
   "$python" -m venv --clear .venv
 fi
@@ -65,7 +44,7 @@ fi
 if ! .venv/bin/vibench-gym doctor --only Chromium --quiet; then
   say "installing Chromium and fonts"
   apt_install chromium fonts-noto-color-emoji fonts-liberation || .venv/bin/playwright install chromium ||
-    fail "Chromium is missing: install the system package 'chromium' (with 'fonts-noto-color-emoji') and run make setup again"
+    fail "Chromium is missing and cannot be fetched: run 'sudo apt-get install -y chromium fonts-noto-color-emoji fonts-liberation' (your distribution's packages of these names), then make setup again"
 fi
 .venv/bin/vibench-gym warm
 opencode=$(.venv/bin/python -m vibench_gym.gym.agent.harnesses.opencode.install)
