@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-.PHONY: setup demo test core-coverage coverage redteam teeth faults kills mutation fmt lint type imports bench schema lock ci
+.PHONY: setup demo test test-all test-ci core-coverage coverage redteam teeth faults kills mutation fmt lint type imports bench schema lock ci
 BIN := .venv/bin
 JOBS ?= 4
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 CODE := src tests scripts resources_servers responses_api_agents
 
 setup:
@@ -11,8 +12,17 @@ setup:
 demo: setup
 	@$(BIN)/vibench-gym demo
 
+# What a change needs; about 10 minutes on two idle cores.
 test: setup
-	$(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder --durations=15 $(BUT)
+	$(PYTEST) -m "not long and not repeat"
+
+# All there is; about 40 minutes on two idle cores. Docker's tests want scripts/docker_engine.py make test-all.
+test-all: setup
+	$(PYTEST) --durations=15
+
+# All kinds that there are, and no repeats.
+test-ci: setup
+	$(PYTEST) -m "not repeat" --durations=15 --ignore=tests/core
 
 # What decides about scores has no line or branch that its own tests do not reach.
 core-coverage: setup
@@ -20,19 +30,19 @@ core-coverage: setup
 
 # All of the tests, measured in every process; measuring makes them about a third slower.
 coverage: setup
-	$(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder --cov --cov-report=term:skip-covered
+	$(PYTEST) --cov --cov-report=term:skip-covered
 
 redteam: setup
-	$(BIN)/pytest tests/redteam -n $(JOBS) --dist loadscope --no-loadscope-reorder
+	$(PYTEST) tests/redteam
 
 # Every defence removed in turn, from a copy of the source; K=name for one of them.
 teeth: setup
-	$(BIN)/pytest tests/redteam/test_teeth.py --teeth -n $(JOBS) --dist loadscope --no-loadscope-reorder $(if $(K),-k $(K))
+	$(PYTEST) tests/redteam/test_teeth.py --teeth $(if $(K),-k $(K))
 
 faults: setup
-	$(BIN)/pytest tests/faults -n $(JOBS) --dist loadscope --no-loadscope-reorder -q
+	$(PYTEST) tests/faults -q
 
-# 200 random kills take about an hour on two idle cores; `make test` has 8 of them.
+# 200 random kills take about an hour on two idle cores; `make test-all` has 8 of them.
 kills: setup
 	$(BIN)/pytest tests/kills --kills $(or $(KILLS),200) -n $(or $(KILL_JOBS),2) --dist loadscope --no-loadscope-reorder
 
@@ -72,4 +82,4 @@ lock:
 ci: setup
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint type imports core-coverage
 	@$(MAKE) --no-print-directory demo
-	@$(MAKE) --no-print-directory test BUT=--ignore=tests/core
+	@$(MAKE) --no-print-directory test-ci

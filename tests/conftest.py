@@ -61,12 +61,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-live", action="store_true", help="run tests that call a real model")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes longest starts first; CI leaves out what would take it over half an hour."""
-    if os.environ.get("CI") == "true":
-        left_out = [item for item in items if item.get_closest_marker("exhaustive")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest starts first."""
     items.sort(key=lambda item: not item.path.name.startswith(LONG))
 
 

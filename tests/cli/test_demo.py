@@ -35,7 +35,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.exhaustive
+@pytest.mark.long
 def test_demo_grades_four_artifacts_and_rescores_to_the_byte(tmp_path: Path) -> None:
     run = tmp_path / "run"
     done = command("demo", "--grade-only", "--json", "--out", str(run))

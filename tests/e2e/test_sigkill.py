@@ -38,9 +38,10 @@ def _mounts() -> set[str]:
     return {line.split()[4] for line in lines if "vibench" in line}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "part", [0, *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(1, WORKERS))]
+    "part", [0, *(pytest.param(n, marks=pytest.mark.repeat) for n in range(1, WORKERS))]
 )
 def test_sigkill_leaves_nothing(part: int, tmp_path: Path) -> None:
     seed = int.from_bytes(os.urandom(4))

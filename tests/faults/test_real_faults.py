@@ -245,7 +245,7 @@ async def test_for_good_it_masks(tmp_path: Path, host: Host, tell: Tell, case: C
     assert (end.verdict, end.kind) == ("masked", case.kind), end
 
 
-@pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.parametrize("case", params(PASSING))
 async def test_once_it_costs_nothing(tmp_path: Path, host: Host, tell: Tell, case: Case) -> None:
     end = await (await bench_for(tmp_path, host, case, 1)).end()

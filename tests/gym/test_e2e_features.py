@@ -52,7 +52,7 @@ async def test_a_feature_is_built_on_a_reference(tmp_path: Path) -> None:
     assert lost["response"]["output"] == []
 
 
-@pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.timeout(900)
 async def test_a_feature_is_built_on_an_earlier_mvp(tmp_path: Path) -> None:
     async with (

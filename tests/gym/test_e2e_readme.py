@@ -44,6 +44,7 @@ def graded_alone(row: Mapping[str, Any], readme: ReadmeRun) -> float:
     return reward
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_the_readmes_commands_give_rewards(tmp_path: Path) -> None:
     apps = IN_CI if os.environ.get("CI") == "true" else APPS

@@ -85,7 +85,7 @@ async def test_every_bad_end_has_a_row_that_says_so(
     assert left == set()
 
 
-@pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.timeout(900)
 async def test_eight_at_once_do_not_meet(tmp_path: Path) -> None:
     policies = ["good", "broken", "empty", "good", "broken", "empty", "good", "broken"]

@@ -88,7 +88,7 @@ def test_nemo_gym_finds_the_servers_of_a_wheel(installed: Installed) -> None:
     assert "Config is valid" in said
 
 
-@pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_the_readmes_commands_run_from_a_wheel(installed: Installed) -> None:
     readme = ReadmeRun(REPO / "README.md", installed.elsewhere, installed.prefix / "bin")

@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.sandbox,
     pytest.mark.postgres,
     pytest.mark.browser,
-    pytest.mark.exhaustive,
+    pytest.mark.long,
 ]
 
 HERE = Path(__file__).parent

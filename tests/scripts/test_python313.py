@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "python313.sh"
-pytestmark = pytest.mark.exhaustive
+pytestmark = pytest.mark.long
 
 
 def older_python() -> Path:

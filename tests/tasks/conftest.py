@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
@@ -20,7 +19,6 @@ from vibench_gym.grading.model_sources import ReplayModels
 from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from vibench_gym.core.records import RolloutRecord, Scorecard
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
 
 GRADED_TESTS = ("test_reference_scores_one", "test_mutant_fails_at_its_step")
-IN_CI = ("pantry", "mvp")
+QUICK = ("pantry", "mvp")
 
 
 @dataclass(frozen=True)
@@ -114,19 +112,16 @@ def check_mutant(grade_replayed: GradeReplayed, tmp_path: Path) -> CheckMutant:
     return check
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """CI grades one task, its reference and one mutant; `make test` grades all."""
-    if os.environ.get("CI") != "true":
-        return
-    seen: set[str] = set()
-    left_out = []
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` grades one task and one mutant of it, CI each task and one mutant of each."""
+    tried: set[tuple[str, str, str]] = set()
     for item in items:
         if not isinstance(item, pytest.Function) or item.originalname not in GRADED_TESTS:
             continue
-        params: Mapping[str, Any] = item.callspec.params
-        if (params["task"].name, params["task"].artifact) != IN_CI or item.originalname in seen:
-            left_out.append(item)
-        else:
-            seen.add(item.originalname)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+        task: Task = item.callspec.params["task"]
+        kind = (task.name, task.artifact, item.originalname)
+        if kind in tried:
+            item.add_marker(pytest.mark.repeat)
+        elif kind[:2] != QUICK:
+            item.add_marker(pytest.mark.long)
+        tried.add(kind)

@@ -89,7 +89,7 @@ async def test_mutant_fails_at_its_step(
 @pytest.mark.sandbox
 @pytest.mark.postgres
 @pytest.mark.browser
-@pytest.mark.exhaustive
+@pytest.mark.long
 @pytest.mark.timeout(300)
 async def test_mvp_alone_passes_the_feature_s_regression_only(
     grade_replayed: GradeReplayed,
