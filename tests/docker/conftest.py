@@ -27,7 +27,8 @@ from vibench_gym.stack.compose.builder import ComposeStackBuilder
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from vibench_gym.stack.compose.builder import ComposeHost, ComposePreparedApp
+    from vibench_gym.stack.compose.builder import ComposePreparedApp
+    from vibench_gym.stack.compose.host import ComposeHost
 
 APPS = Path(__file__).parent.parent / "apps"
 

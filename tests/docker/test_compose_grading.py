@@ -21,7 +21,7 @@ from vibench_gym.stack.compose.builder import ComposeStackBuilder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vibench_gym.stack.compose.builder import ComposeHost
+    from vibench_gym.stack.compose.host import ComposeHost
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 

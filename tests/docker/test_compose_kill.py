@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from vibench_gym.stack.compose.builder import ComposeHost
+    from vibench_gym.stack.compose.host import ComposeHost
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 

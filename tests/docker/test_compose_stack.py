@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from support.docker.compose_lab import ComposeLab
     from vibench_gym.stack.base import PreparedApp
-    from vibench_gym.stack.compose.builder import ComposeHost, ComposePreparedApp
+    from vibench_gym.stack.compose.builder import ComposePreparedApp
+    from vibench_gym.stack.compose.host import ComposeHost
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from support.faults.endings import How, Point, Tell
     from vibench_gym.browser.base import Browser, Observation
     from vibench_gym.stack.base import Stack
-    from vibench_gym.stack.host import Host
+    from vibench_gym.stack.local.host import Host
     from vibench_gym.stack.local.stack import LocalStack
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(400)]

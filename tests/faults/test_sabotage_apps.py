@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.faults.endings import Point, Tell
-    from vibench_gym.stack.host import Host
+    from vibench_gym.stack.local.host import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(300)]
 SETUP, START = "setup-environment.sh", "start-server.sh"

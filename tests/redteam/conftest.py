@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.records import RolloutRecord
-    from vibench_gym.stack.host import Host
+    from vibench_gym.stack.local.host import Host
 
 PROPERTY = "redteam"
 COSTS = ("browser", "postgres", "sandbox")

@@ -24,7 +24,7 @@ from vibench_gym.core.tasks.task import bundled_tasks_dir
 
 if TYPE_CHECKING:
     from vibench_gym.core.records import RolloutRecord
-    from vibench_gym.stack.host import Host
+    from vibench_gym.stack.local.host import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(240)]
 PROBE = Path(probe.__file__).read_text(encoding="utf-8")

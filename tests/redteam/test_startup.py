@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.records import RolloutRecord
-    from vibench_gym.stack.host import Host
+    from vibench_gym.stack.local.host import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(180)]
 SETUP, START = "setup-environment.sh", "start-server.sh"

@@ -16,7 +16,8 @@ from vibench_gym.stack.local.builder import LocalStackBuilder
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from vibench_gym.stack.local.builder import Host, LocalPreparedApp
+    from vibench_gym.stack.local.builder import LocalPreparedApp
+    from vibench_gym.stack.local.host import Host
 
 APPS = Path(__file__).parent.parent / "apps"
 

@@ -10,14 +10,15 @@ import pytest
 
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed, DatabaseUnavailable
 from vibench_gym.stack.local.builder import LocalStackBuilder
-from vibench_gym.stack.postgres import Database, PostgresNotStarted
+from vibench_gym.stack.local.database import Database
+from vibench_gym.stack.postgres import PostgresNotStarted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from stack.conftest import Prepare
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.stack.local.builder import Host
+    from vibench_gym.stack.local.host import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
 
@@ -101,8 +102,8 @@ async def test_template_that_does_not_start_is_our_fault(
 ) -> None:
     app = await prepare("good/plain")
 
-    async def fails(self: Database, *, log_path: Path | None = None) -> None:
-        del self, log_path
+    async def fails(self: Database) -> None:
+        del self
         raise PostgresNotStarted("no shared memory")
 
     async with app.stack() as stack:

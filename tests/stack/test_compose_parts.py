@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-async def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Path]:
+async def relay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Path]:
     """A relay on this host's own loopback, with one port that leads outward."""
     port = free_port()
     state = tmp_path / "state" / "app"
@@ -71,38 +71,38 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         await writer.drain()
 
 
-async def test_the_door_leads_to_a_port_and_back(door: Path) -> None:
+async def test_the_relay_leads_to_a_port_and_back(relay: Path) -> None:
     async with serving(echo) as server:
         port = server.sockets[0].getsockname()[1]
-        sock = await relay_client.connect(door, port, family="ipv4", timeout_s=10)
+        sock = await relay_client.connect(relay, port, family="ipv4", timeout_s=10)
         reader, writer = await asyncio.open_connection(sock=sock)
         sent = b"x" * 300_000
         writer.write(sent)
         writer.write_eof()
         assert await reader.read(-1) == sent
         writer.close()
-        ports, used = await relay_client.state(door)
-        assert port in ports
-        assert used > 0
+        state = await relay_client.state(relay)
+        assert port in state.listening_ports
+        assert state.used_bytes > 0
 
 
-async def test_a_closed_port_is_an_error_of_that_number(door: Path) -> None:
+async def test_a_closed_port_is_an_error_of_that_number(relay: Path) -> None:
     with pytest.raises(ConnectionRefusedError) as caught:
-        await relay_client.connect(door, free_port(), family="ipv4", timeout_s=10)
+        await relay_client.connect(relay, free_port(), family="ipv4", timeout_s=10)
     assert caught.value.errno == errno.ECONNREFUSED
 
 
-async def test_connections_to_an_outward_port_arrive_here(door: Path) -> None:
-    port = int((door / "port").read_text())
-    async with serving(echo, relay_client.listener(door, port)):
+async def test_connections_to_an_outward_port_arrive_here(relay: Path) -> None:
+    port = int((relay / "port").read_text())
+    async with serving(echo, relay_client.listener(relay, port)):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"hello")
         assert await reader.readexactly(5) == b"hello"
         writer.close()
 
 
-async def test_nobody_behind_an_outward_port_ends_the_connection(door: Path) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", int((door / "port").read_text()))
+async def test_nobody_behind_an_outward_port_ends_the_connection(relay: Path) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int((relay / "port").read_text()))
     with contextlib.suppress(ConnectionResetError):
         assert await reader.read() == b""
     writer.close()
@@ -116,12 +116,12 @@ async def test_a_relay_that_is_gone_is_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [b"nonsense\n", b"connect 5 1\n", b"connect\n", b"connect 4 x\n"])
-async def test_the_relay_does_as_it_is_told_or_nothing(door: Path, line: bytes) -> None:
+async def test_the_relay_does_as_it_is_told_or_nothing(relay: Path, line: bytes) -> None:
     reader, writer = await asyncio.open_unix_connection(f"./{relay_server.SOCKET}")
     writer.write(line)
     assert await reader.read() == b""
     writer.close()
-    assert (await relay_client.state(door))[1] >= 0
+    assert (await relay_client.state(relay)).used_bytes >= 0
 
 
 def test_every_container_is_tight_and_reachable_by_nobody() -> None:

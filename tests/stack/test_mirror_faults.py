@@ -20,7 +20,7 @@ from support.fake_registry import (
     mirrored,
 )
 from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
-from vibench_gym.stack.registry.outage_check import questions
+from vibench_gym.stack.registry.outage_check import check_urls
 from vibench_gym.stack.registry.registries import Registries
 from vibench_gym.stack.registry.upstream import CACHE
 
@@ -34,8 +34,7 @@ async def test_an_outage_is_told_from_a_question_that_the_app_did_not_choose(
     async with mirrored(tmp_path) as m:
         m.registry.reachable = False
         assert (await m.get("/simple/pkg/")).status_code == 502
-        assert m.mirror.failed_hosts == {HOST}
-        assert "cannot be reached" in (await m.mirror.outage() or "")
+        assert f"{HOST}: cannot be reached" in (await m.mirror.outage() or "")
         m.registry.reachable, m.registry.status = True, 503
         assert "status 503" in (await m.mirror.outage() or "")
         m.registry.status = 200
@@ -52,7 +51,6 @@ async def test_what_a_registry_does_not_have_is_no_outage(tmp_path: Path, status
     async with mirrored(tmp_path) as m:
         m.registry.status = status
         assert (await m.get("/simple/nothing/")).status_code == status
-        assert m.mirror.failed_hosts == frozenset()
         assert await m.mirror.outage() is None
 
 
@@ -61,15 +59,14 @@ async def test_an_older_answer_at_hand_is_no_outage(tmp_path: Path) -> None:
         await m.get("/simple/pkg/")
         m.registry.reachable = False
         assert (await m.get("/simple/pkg/")).status_code == 200
-        assert m.mirror.failed_hosts == frozenset()
+        assert await m.mirror.outage() is None
 
 
 async def test_a_cache_that_cannot_be_written_is_ours(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     async with mirrored(tmp_path / "file" / "cache") as m:
         assert (await m.get("/simple/pkg/")).status_code == 502
-        assert m.mirror.failed_hosts == {CACHE}
-        assert "cannot be written" in (await m.mirror.outage() or "")
+        assert f"{CACHE}: cannot be written" in (await m.mirror.outage() or "")
 
 
 async def test_a_cache_without_room_for_what_was_asked_is_ours(
@@ -100,18 +97,18 @@ async def test_a_set_up_that_a_registry_failed_is_not_judged(tmp_path: Path, scr
         m.registry.status = 503
         with pytest.raises(RegistryUnavailable, match="status 503"):
             await ask_as_set_up(m, fails=script == "fails")
-        assert not m.mirror.stumbled
+        assert not m.mirror.recovered
 
 
 @pytest.mark.parametrize("script", ["fails", "goes on"])
-async def test_a_set_up_that_made_a_registry_stumble_is_in_doubt(
+async def test_a_set_up_that_made_a_registry_stumble_needs_a_retry(
     tmp_path: Path, script: str
 ) -> None:
     async with mirrored(tmp_path) as m:
         m.registry.stumbles_at = "/simple/odd/"
         with pytest.raises(AppSetupFailed) if script == "fails" else contextlib.nullcontext():
             await ask_as_set_up(m, "/simple/odd/", fails=script == "fails")
-        assert m.mirror.stumbled
+        assert m.mirror.recovered
 
 
 async def test_who_asks_without_end_is_not_excused(
@@ -122,7 +119,7 @@ async def test_who_asks_without_end_is_not_excused(
         m.registry.status = 429
         with pytest.raises(AppSetupFailed):
             await ask_as_set_up(m, *(f"/simple/made-up-{n}/" for n in range(5)), fails=True)
-        assert not m.mirror.stumbled
+        assert not m.mirror.recovered
         assert len(m.registry.asked) == 3
 
 
@@ -136,5 +133,5 @@ async def ask_as_set_up(m: Mirrored, *paths: str, fails: bool) -> None:
 
 def test_other_hosts_are_asked_for_their_root() -> None:
     registries = Registries((f"https://{HOST}/simple/",), "https://npm.example/", frozenset())
-    assert questions(registries, "files.example:8443") == ["https://files.example:8443/"]
-    assert questions(registries, "npm.example") == ["https://npm.example/npm"]
+    assert check_urls(registries, "files.example:8443") == ["https://files.example:8443/"]
+    assert check_urls(registries, "npm.example") == ["https://npm.example/npm"]

@@ -11,7 +11,8 @@ import pytest
 from support.counter_app import write_files
 from vibench_gym.core.errors import DatabaseUnavailable, PrerequisiteMissing
 from vibench_gym.stack import postgres
-from vibench_gym.stack.local.template import find_template, made_once
+from vibench_gym.stack.cache import made_once_async
+from vibench_gym.stack.local.template import find_template
 from vibench_gym.stack.toolchain.postgres import PostgresBinaries
 from vibench_gym.stack.toolchain.python import AppPython
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.stack.local.builder import Host
+    from vibench_gym.stack.local.host import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
 
@@ -59,11 +60,11 @@ async def test_what_was_half_made_is_not_kept(tmp_path: Path) -> None:
         write_files(content, {"whole": ""})
 
     with pytest.raises(DatabaseUnavailable):
-        await made_once(tmp_path / "cache" / "entry", stops)
+        await made_once_async(tmp_path / "cache" / "entry", stops)
     assert names(tmp_path / "cache") == set()
-    entry = await made_once(tmp_path / "cache" / "entry", makes)
+    entry = await made_once_async(tmp_path / "cache" / "entry", makes)
     assert names(entry) == {"whole"}
-    assert await made_once(entry, stops) == entry
+    assert await made_once_async(entry, stops) == entry
 
 
 async def test_python_without_venv_is_said(

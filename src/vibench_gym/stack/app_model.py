@@ -14,7 +14,7 @@ import contextlib
 import os
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import httpx
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from vibench_gym.core.config import AppModelConfig
+    from vibench_gym.stack.app_server import AppNetwork
 
 PORT = 3143
 """Where apps find it on their loopback, beside the registry mirror and the builder's model."""
@@ -55,7 +56,7 @@ _REFUSED = frozenset({401, 403})
 
 
 def app_model_env(config: AppModelConfig | None) -> Mapping[str, str]:
-    """What the app's processes are told."""
+    """Environment variables of the app's processes."""
     return {} if config is None else ENV
 
 
@@ -74,27 +75,21 @@ def app_model_key(config: AppModelConfig) -> str:
     return key
 
 
-class Place(Protocol):
-    """Where the app is: a zone, or containers that share a network."""
-
-    async def listen(self, port: int) -> socket.socket:
-        """A listening socket that a port of its loopback leads to."""
-        ...
-
-
 @contextlib.asynccontextmanager
-async def app_model_route(zone: Place, config: AppModelConfig | None) -> AsyncIterator[None]:
-    """Answer on the zone's loopback until left; nothing where apps are given no model.
+async def app_model_route(
+    network: AppNetwork, config: AppModelConfig | None
+) -> AsyncIterator[None]:
+    """Answer on the network's loopback until left; nothing where apps are given no model.
 
     Raises:
         ConfigError: there is no key.
-        SandboxUnavailable: the zone is broken.
+        SandboxUnavailable: the network is broken.
     """
     if config is None:
         yield
         return
     relay = AppModelRelay(config, app_model_key(config))
-    async with relay.serving(await zone.listen(PORT)):
+    async with relay.serving(await network.listen(PORT)):
         yield
 
 

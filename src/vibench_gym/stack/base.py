@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The Stack contract: an app standing up with its own database."""
+"""The stack's contract: an app standing up with its own database, on any kind of stack.
+
+What a kind must do is written in `vibench_gym.testing.stack_contract`, as tests. A new kind is a
+folder beside `local` and `compose` with a `StackKind`, and a line in `vibench_gym.stack.kinds`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
+    from vibench_gym.core.config import StackConfig
     from vibench_gym.sandbox.base import ExecResult
+    from vibench_gym.sandbox.prerequisites import Check
+
+SETUP_SCRIPT = "setup-environment.sh"
+START_SCRIPT = "start-server.sh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +172,24 @@ class StackBuilder(Protocol):
             SandboxUnavailable: the namespaces cannot be made.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackKind:
+    """What the rest of the program knows about one kind of stack."""
+
+    name: str
+    """In settings (`stack.kind`) and on the command line (`--stack`)."""
+    sandbox_provider: str
+    """What holds the app, by the name that NeMo Gym's records have for such a provider."""
+    carries_app_model: bool
+    """Whether apps reach the model of `StackConfig.app_model`, and never its key."""
+    builder: Callable[[StackConfig, Path | None], StackBuilder]
+    """A builder; the path is the host's Chromium, None to look for it. Cheap: looks for nothing."""
+    checks: Callable[[StackConfig, Path | None], Sequence[Check]]
+    """What the kind needs of this host, and whether it is there; changes nothing. Blocks.
+
+    Arguments as `builder`. For `vibench-gym doctor` and the start of the resources server.
+    """
+    with_image: Callable[[StackConfig, str], StackConfig] | None = None
+    """Settings with the image that `--image` names; None where the kind has no image."""

@@ -8,6 +8,7 @@ makes it. No app ever writes here; boxes see parts of it read-only.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import os
@@ -16,11 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import work_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from vibench_gym.core.config import StackConfig
+
+
+_LOCK_POLL_S = 0.1
 
 
 def cache_root(config: StackConfig | None = None) -> Path:
@@ -44,10 +49,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def made_once(entry: Path, make: Callable[[Path], None]) -> Path:
-    """Return `entry`, letting `make(folder)` fill it first where it does not exist yet."""
+    """Return `entry`, letting `make(folder)` fill it first where it does not exist yet. Blocks."""
     if entry.is_dir():
         return entry
-    with locked(entry.parent / f".{entry.name}.lock"):
+    with locked(_lock_of(entry)):
         if not entry.is_dir():
             with WorkFolder("making", entry.parent) as making:
                 content = making / "content"
@@ -56,6 +61,36 @@ def made_once(entry: Path, make: Callable[[Path], None]) -> Path:
                 make(content)
                 content.rename(entry)
     return entry
+
+
+async def made_once_async(entry: Path, make: Callable[[Path], Awaitable[None]]) -> Path:
+    """As `made_once`, but `make` is awaited and makes the folder itself, with the mode it wants."""
+    if await asyncio.to_thread(entry.is_dir):
+        return entry
+    await asyncio.to_thread(entry.parent.mkdir, parents=True, exist_ok=True)
+    async with _locked_async(_lock_of(entry)):
+        if not await asyncio.to_thread(entry.is_dir):
+            async with work_folder("making", entry.parent) as making:
+                await make(making / "content")
+                (making / "content").rename(entry)
+    return entry
+
+
+def _lock_of(entry: Path) -> Path:
+    return entry.parent / f".{entry.name}.lock"
+
+
+@contextlib.asynccontextmanager
+async def _locked_async(path: Path) -> AsyncIterator[None]:
+    """As `locked`, by asking again: a thread that waits for a lock cannot be cancelled."""
+    with path.open("a") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await asyncio.sleep(_LOCK_POLL_S)
+        yield
 
 
 def copy_tree(source: Path, target: Path) -> None:

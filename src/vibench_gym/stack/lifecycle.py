@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What stacks of every kind do alike: coming up in order, times, the seed, the control.
+"""A stack's life, the same for every kind: coming up in order, the seed, the control, going.
 
 Whose fault a failure is: what the app's own processes do is the app's. A database that does not
 start is tried again on the template, which no app had a hand in; only if that fails too is it ours.
@@ -23,15 +23,18 @@ from vibench_gym.core.errors import (
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.sandbox.zone.zone import StateLimitReached
 from vibench_gym.stack import envfile
+from vibench_gym.stack.app_model import app_model_route
+from vibench_gym.stack.app_server import AppServer
 from vibench_gym.stack.base import Seed
 from vibench_gym.stack.postgres import PostgresNotStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
     from types import TracebackType
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.stack.app_server import AppServer
+    from vibench_gym.stack.app_server import AppHost, AppNetwork
     from vibench_gym.stack.base import AppStatus
 
 SEED_SCRIPT: Final = "seed.sh"
@@ -40,19 +43,43 @@ MAX_SEED_BYTES: Final = 64 * MIB
 
 
 class StackLifecycle(ABC):
-    """Base of the stacks; see `vibench_gym.stack.base.Stack`."""
+    """Base of the stacks; see `vibench_gym.stack.base.Stack`.
 
-    _server: AppServer
+    `network` is entered and left with the stack; the app's server is started on `app_host`.
+    """
 
-    def __init__(self, config: StackConfig, seed: Seed | None) -> None:
+    def __init__(
+        self,
+        config: StackConfig,
+        *,
+        network: AppNetwork,
+        app_host: AppHost,
+        log_path: Path | None,
+        seed: Seed | None,
+    ) -> None:
         self._config = config
+        self._network = network
+        self._server = AppServer(app_host, config, log_path)
         self._seed = seed
         self._timings: dict[str, float] = {}
+        self._on_leaving = contextlib.AsyncExitStack()
+        self._launcher: Path | None = None
 
     @property
     def url(self) -> str:
         """Where the app is inside its own network."""
         return f"http://localhost:{self._config.port}"
+
+    @property
+    def browser_executable(self) -> Path:
+        """A program that starts Chromium in the app's network.
+
+        Raises:
+            SandboxUnavailable: the stack does not stand, or was made without a browser.
+        """
+        if self._launcher is None:
+            raise SandboxUnavailable("the stack does not stand, or was made without a browser")
+        return self._launcher
 
     @property
     def timings(self) -> Mapping[str, float]:
@@ -74,7 +101,7 @@ class StackLifecycle(ABC):
                 with self._timed("files"):
                     await self._enter_seeded(self._seed)
         except BaseException:
-            await self._close()
+            await self._on_leaving.aclose()
             raise
         return self
 
@@ -85,7 +112,7 @@ class StackLifecycle(ABC):
         traceback: TracebackType | None,
     ) -> None:
         """End everything in the stack, and remove it."""
-        await self._close()
+        await self._on_leaving.aclose()
 
     @abstractmethod
     async def exec(
@@ -150,13 +177,16 @@ class StackLifecycle(ABC):
             return False
         return True
 
-    @abstractmethod
     async def _open(self) -> None:
-        """Make the stack's network and processes' homes, and its ways out."""
+        """Make the app's network, and its one way out; both go on leaving, however far it came."""
+        await self._on_leaving.enter_async_context(self._network)
+        await self._on_leaving.enter_async_context(
+            app_model_route(self._network, self._config.app_model)
+        )
 
     @abstractmethod
     async def _fill(self) -> None:
-        """Bring in what set-up left, and ready the browser."""
+        """Bring in what set-up left, and set `_launcher`, which starts the browser."""
 
     @abstractmethod
     async def _start_database(self) -> None:
@@ -178,10 +208,6 @@ class StackLifecycle(ABC):
     @abstractmethod
     async def _write_seed(self, files: Mapping[str, bytes]) -> None:
         """Replace what is at `/seeding`; raises StateLimitReached."""
-
-    @abstractmethod
-    async def _close(self) -> None:
-        """End and remove everything, however far it came."""
 
     async def _start_app(self) -> None:
         await self._server.start()

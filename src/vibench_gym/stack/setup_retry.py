@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""A set-up that something outside failed for a moment is run again; so is one that made it stumble.
+"""Retries set-up once after a transient outside failure, even if the script provoked it.
 
-What the second run comes to counts, so that nothing is gained by making one doubtful.
+The second run's result counts, so that an app gains nothing by making the first one doubtful.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from vibench_gym.core.errors import AppSetupFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from vibench_gym.sandbox.cleanup.janitor import WorkFolder
     from vibench_gym.stack.base import SetupReport
@@ -24,48 +23,44 @@ class SetUpAttempt(Protocol):
     """One run of a set-up script, with what it leaves."""
 
     needs_retry: bool
-    """Something that is not the app's came between: another run may come to another end."""
+    """Something that is not the app's came between: another run may end differently."""
     work: WorkFolder | None
     """Holds the snapshot, as soon as there is one."""
 
-    async def run(self, app_dir: Path, log_path: Path | None) -> tuple[SetupReport, WorkFolder]:
+    async def run(self) -> tuple[SetupReport, WorkFolder]:
         """Run it on a copy of the app."""
         ...
 
 
-async def set_up(
-    new: Callable[[], SetUpAttempt], app_dir: Path, log_path: Path | None
-) -> tuple[SetupReport, WorkFolder]:
+async def set_up(new_attempt: Callable[[], SetUpAttempt]) -> tuple[SetupReport, WorkFolder]:
     """Run set-up, twice at most; after an error nothing of it is left.
 
     Raises:
         what `SetUpAttempt.run` raises.
     """
-    one = new()
+    attempt = new_attempt()
     try:
-        done = await _undoubted(one, app_dir, log_path)
-        if done is None:
-            await _discard(one)
-            one = new()
-            done = await one.run(app_dir, log_path)
+        result = await _result_unless_retry(attempt)
+        if result is None:
+            await _discard(attempt)
+            attempt = new_attempt()
+            result = await attempt.run()
     except BaseException:
-        await _discard(one)
+        await _discard(attempt)
         raise
-    return done
+    return result
 
 
-async def _undoubted(
-    one: SetUpAttempt, app_dir: Path, log_path: Path | None
-) -> tuple[SetupReport, WorkFolder] | None:
+async def _result_unless_retry(attempt: SetUpAttempt) -> tuple[SetupReport, WorkFolder] | None:
     try:
-        done = await one.run(app_dir, log_path)
+        result = await attempt.run()
     except AppSetupFailed:
-        if one.needs_retry:
+        if attempt.needs_retry:
             return None
         raise
-    return None if one.needs_retry else done
+    return None if attempt.needs_retry else result
 
 
-async def _discard(one: SetUpAttempt) -> None:
-    if one.work is not None:
-        await asyncio.shield(asyncio.to_thread(one.work.remove))
+async def _discard(attempt: SetUpAttempt) -> None:
+    if attempt.work is not None:
+        await asyncio.shield(asyncio.to_thread(attempt.work.remove))

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from vibench_gym.core.tool import ToolSpec
     from vibench_gym.llm.base import ChatModel
     from vibench_gym.stack.base import Seed, SetupReport, Stack
-    from vibench_gym.stack.host import Host
     from vibench_gym.stack.local.builder import LocalPreparedApp
+    from vibench_gym.stack.local.host import Host
     from vibench_gym.stack.local.stack import LocalStack
 
 NO_BROWSER = Path("/usr/bin/true")

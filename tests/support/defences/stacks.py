@@ -10,7 +10,7 @@ from support.defences.edit import defence
 
 _MIRROR = "stack/registry/mirror.py"
 _READINESS = "stack/readiness.py"
-_SET_UP = "stack/local/set_up.py"
+_SET_UP = "stack/set_up.py"
 
 DEFENCES: Final = (
     defence(
@@ -31,7 +31,7 @@ DEFENCES: Final = (
     defence(
         "setup_deadline",
         "set-up has a time to end in",
-        (_SET_UP, "code = await box.wait(limit)", "code = await box.wait(None)"),
+        (_SET_UP, "code = await process.wait(limit)", "code = await process.wait(None)"),
     ),
     defence(
         "snapshot_control",
@@ -55,13 +55,13 @@ DEFENCES: Final = (
         "env_never_sourced",
         "the grader takes nothing from an environment file of the app's",
         (
-            _SET_UP,
-            "            work = await self._export(zone)\n",
+            "stack/local/set_up.py",
+            "        await self._zone.export_state(folder / STATE)\n",
             (
-                "            work = await self._export(zone)\n"
-                '            for file in (work.path / STATE / "app").glob(".env"):\n'
-                "                for line in file.open():\n"
-                '                    os.environ.update([line.strip().split("=", 1)])\n'
+                "        await self._zone.export_state(folder / STATE)\n"
+                '        for file in (folder / STATE / "app").glob(".env"):\n'
+                "            for line in file.open():\n"
+                '                os.environ.update([line.strip().split("=", 1)])\n'
             ),
         ),
     ),
@@ -69,7 +69,7 @@ DEFENCES: Final = (
         "full_program_names",
         "programs of ours in an app's box are named by their full path",
         (
-            "stack/app_server.py",
+            "stack/local/app_host.py",
             'self._boxes.app("/usr/bin/bash", script',
             'self._boxes.app("bash", script',
         ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.config import MIB, ComposeConfig, ProcessLimits, StackConfig
 from vibench_gym.core.errors import PrerequisiteMissing
-from vibench_gym.stack.compose.builder import ComposeHost, ComposeStackBuilder
+from vibench_gym.stack.compose.builder import ComposeStackBuilder
 from vibench_gym.stack.compose.engine import find_engine
 from vibench_gym.stack.compose.images import image_id, make_local_image
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.stack.compose.builder import ComposePreparedApp
+    from vibench_gym.stack.compose.host import ComposeHost
 
 IMAGE = "vibench-gym/stack-under-test"
 

@@ -26,7 +26,8 @@ from vibench_gym.sandbox.zone.uids import UidLease
 from vibench_gym.sandbox.zone.zone import Bind, StateLimitReached, Zone
 from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.local.boxes import AppBoxes
-from vibench_gym.stack.postgres import Database, PostgresNotStarted
+from vibench_gym.stack.local.database import Database
+from vibench_gym.stack.postgres import PostgresNotStarted
 from vibench_gym.stack.registry.mirror import MIRROR_PORT, Mirror
 from vibench_gym.stack.registry.upstream import Upstream
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.config import StackConfig
     from vibench_gym.gym.box.model_route import ModelUrl
     from vibench_gym.sandbox.base import ExecResult
-    from vibench_gym.stack.host import Host
+    from vibench_gym.stack.local.host import Host
 
 MAX_FILE_BYTES = 1 * GIB
 _FOLDERS = {"/app": "app", "/home/app": "home", "/tmp": "tmp"}  # noqa: S108  (paths in the box)

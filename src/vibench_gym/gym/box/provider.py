@@ -43,13 +43,13 @@ from vibench_gym.core.errors import SandboxUnavailable, VibenchGymError
 from vibench_gym.gym.box.build_zone import BuildZone
 from vibench_gym.gym.box.endpoint import BoxEndpoints
 from vibench_gym.gym.box.model_route import MODEL_URL_OPTION, ModelUrl
-from vibench_gym.stack.host import find_host
+from vibench_gym.stack.local.host import find_host
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vibench_gym.gym.box.model_route import ModelTraffic
-    from vibench_gym.stack.host import Host
+    from vibench_gym.stack.local.host import Host
 
 _LOGGER = logging.getLogger(__name__)
 MOUNTS_OPTION = "mounts"

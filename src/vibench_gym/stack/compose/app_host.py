@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where an app's server and its browser run in containers, and how they are started there."""
+"""How an app's scripts, and the browser, are started in their containers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def outward_ports(config: StackConfig, *, mirrored: bool = False) -> tuple[int, 
 
 
 class ComposeAppHost:
-    """Where an app's server runs in containers; see `vibench_gym.stack.app_server.AppGround`."""
+    """Where an app's scripts run in containers; see `vibench_gym.stack.app_server.AppHost`."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -53,18 +53,20 @@ class ComposeAppHost:
         self, script: str, env: Mapping[str, str], log_path: Path | None
     ) -> ContainerProcess:
         """Start a script of the app's."""
-        given = app_model.app_model_env(self._project.config.app_model)
-        quiet = {"PIP_RETRIES": "0", "npm_config_fetch_retries": "0", **env, **given}
+        model_env = app_model.app_model_env(self._project.config.app_model)
+        # Where nothing can be reached, clients should say so at once; set-up overrides these.
+        all_env = {"PIP_RETRIES": "0", "npm_config_fetch_retries": "0", **env, **model_env}
         log = log_path or self._project.work / "app.log"
         command = f'exec "$BASH" {shlex.quote(script)}'
-        process = await ContainerProcess.start(self._project, command, env=quiet, log=log)
+        process = await ContainerProcess.start(self._project, command, env=all_env, log=log)
         self._started.append(process)
         return process
 
     async def listening_ports(self) -> tuple[int, ...]:
         """Ports on which something listens."""
         ours = outward_ports(self._project.config)
-        return tuple(port for port in (await self._project.state())[0] if port not in ours)
+        state = await self._project.state()
+        return tuple(port for port in state.listening_ports if port not in ours)
 
     async def has_crlf(self, script: str) -> bool:
         """Whether the script has CRLF line endings."""
@@ -73,7 +75,7 @@ class ComposeAppHost:
         return result.return_code == 0
 
     async def forget(self) -> None:
-        """Let go of what was started."""
+        """Let go of the clients that started scripts; what runs in a container goes with it."""
         while self._started:
             await self._started.pop().forget()
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.core.errors import DatabaseUnavailable
 from vibench_gym.stack import postgres
 from vibench_gym.stack.compose import file_transfer
 from vibench_gym.stack.compose.project import Project
@@ -52,10 +51,8 @@ async def control(engine: Engine, config: StackConfig, template: Path) -> None:
     fresh = Project(engine, config, name="control", snapshot=template, services=("net", "database"))
     async with fresh as project:
         await file_transfer.restore(project)
-        try:
+        with postgres.failure_is_ours():
             await start_database(project)
-        except postgres.PostgresNotStarted as error:
-            raise DatabaseUnavailable(str(error)) from error
 
 
 async def _last_words(project: Project) -> str:

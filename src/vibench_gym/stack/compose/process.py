@@ -30,8 +30,8 @@ KILLED_CODE: Final = 137
 _CHUNK: Final = 65536
 _FLUSH_S: Final = 1.0
 _SIGNAL_TIMEOUT_S: Final = 10.0
-# Nobody but what was just run is in the container, so it may be told to end everyone. BASH is the
-# shell's own path: the app may have another one in front in PATH.
+# Only this command runs in the container, so all processes there may be killed at its end. BASH is
+# the shell's own path: the app may have another bash in front in PATH.
 _WRAPPER: Final = r"""
 IFS= read -r -d '' command
 while IFS= read -r -d '' pair; do export "$pair"; done
@@ -41,7 +41,7 @@ code=$?
 kill -KILL -1 2>/dev/null
 exit $code
 """
-_ENGINE_SAYS: Final = ("Error response from daemon", "OCI runtime exec failed", "cannot exec in")
+_ENGINE_ERRORS: Final = ("Error response from daemon", "OCI runtime exec failed", "cannot exec in")
 
 
 def _call(project: Project, service: Service) -> tuple[str, ...]:
@@ -69,10 +69,10 @@ async def _start(project: Project, service: Service, *, merged: bool) -> asyncio
         raise SandboxUnavailable(f"the docker command cannot be started: {error}") from error
 
 
-async def _tell(process: asyncio.subprocess.Process, told: bytes) -> None:
+async def _send(process: asyncio.subprocess.Process, data: bytes) -> None:
     assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
     with contextlib.suppress(OSError):
-        process.stdin.write(told)
+        process.stdin.write(data)
         await process.stdin.drain()
     process.stdin.close()
 
@@ -97,7 +97,7 @@ async def run(
     try:
         async with asyncio.timeout(timeout_s):
             await asyncio.gather(
-                _tell(process, _input(command, env or {})),
+                _send(process, _input(command, env or {})),
                 _keep(process.stdout, outputs[0]),
                 _keep(process.stderr, outputs[1]),
             )
@@ -110,7 +110,9 @@ async def run(
         if not ended_itself:
             await asyncio.shield(kill_everything(project, service))
     stdout, stderr = (bytes(output).decode("utf-8", "replace") for output in outputs)
-    gone = code != 0 and stderr.startswith(_ENGINE_SAYS) and await _revived(project, service)
+    gone = code != 0 and stderr.startswith(_ENGINE_ERRORS)
+    if gone:
+        await project.ensure_running(service)
     return ExecResult(
         stdout=stdout,
         stderr=stderr,
@@ -132,13 +134,6 @@ async def kill_everything(project: Project, service: Service) -> None:
     )  # fmt: skip
     if killed.return_code != 0:  # full of processes, or gone
         await project.restart(service)
-
-
-async def _revived(project: Project, service: Service) -> bool:
-    """Start a container again that its own processes, or the kernel, have ended."""
-    if not await project.running(service):
-        await project.restart(service)
-    return True
 
 
 async def _keep(stream: asyncio.StreamReader | None, kept: bytearray) -> None:
@@ -169,10 +164,9 @@ class ContainerProcess:
         Raises:
             SandboxUnavailable: the engine is gone.
         """
-        if not await project.running("app"):  # it ended its own container before
-            await project.restart("app")
+        await project.ensure_running("app")  # the app may have ended its container before
         process = await _start(project, "app", merged=True)
-        await _tell(process, _input(command, env))
+        await _send(process, _input(command, env))
         return cls(project, process, log)
 
     @property
@@ -187,7 +181,7 @@ class ContainerProcess:
 
     @property
     def killed_unasked(self) -> bool:
-        """Never: nothing here tells a kill from outside from the app's own.
+        """Never: a kill from outside looks like one of the app's own.
 
         All of a container's processes share a user, and the exit code is one that the app's script
         may choose. To believe it would give an app that ends with 137 another attempt.

@@ -93,7 +93,7 @@ class Project:
         try:
             janitor.register(self._entry, docker_objects.KIND)
             await self._up()
-            await self._relay_answers()
+            await self._await_relay()
         except BaseException:
             await self.close()
             raise
@@ -146,7 +146,7 @@ class Project:
             raise SandboxUnavailable(f"the containers do not come up: {said}")
         self._is_up = True
 
-    async def _relay_answers(self) -> None:
+    async def _await_relay(self) -> None:
         socket_path = self.work / compose_file.RELAY / relay_server.SOCKET
         try:
             async with asyncio.timeout(RELAY_TIMEOUT_S):
@@ -167,7 +167,7 @@ class Project:
         folder = self.work / compose_file.RELAY
         return await relay_client.connect(folder, port, family=family, timeout_s=timeout_s)
 
-    async def state(self) -> tuple[tuple[int, ...], int]:
+    async def state(self) -> relay_client.NetworkState:
         """Ports on which something listens, and bytes used in the volumes.
 
         Raises:
@@ -187,7 +187,7 @@ class Project:
         """Whether the service's container is there and running.
 
         Raises:
-            SandboxUnavailable: the engine does not say.
+            SandboxUnavailable: the engine does not answer.
         """
         asked = await self.engine.call(
             "ps", "--quiet", "--filter", f"name=^/?{self.container(service)}$"
@@ -202,6 +202,15 @@ class Project:
             "inspect", "--format", "{{.State.OOMKilled}}", self.container(service)
         )
         return asked.stdout.strip() == "true"
+
+    async def ensure_running(self, service: Service) -> None:
+        """Start a container again that its own processes, or the kernel, have ended.
+
+        Raises:
+            SandboxUnavailable: the engine does not.
+        """
+        if not await self.running(service):
+            await self.restart(service)
 
     async def restart(self, service: Service) -> None:
         """Kill all that runs in a container and start it again; its volumes stay.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The grader's side of the relay: Unix sockets in a private folder that the relay shares."""
+"""The relay's client, in the grader: Unix sockets in a private folder that both sides see."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import socket
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import SandboxUnavailable
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 
 STATE_TIMEOUT_S: Final = 60.0
 _MAX_LINE: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkState:
+    """What the relay sees in the containers' network and volumes."""
+
+    listening_ports: tuple[int, ...]
+    used_bytes: int
+    """In all volumes."""
 
 
 async def connect(folder: Path, port: int, *, family: Family, timeout_s: float) -> socket.socket:
@@ -47,7 +57,7 @@ async def connect(folder: Path, port: int, *, family: Family, timeout_s: float) 
     raise OSError(int(number), os.strerror(int(number)))
 
 
-async def state(folder: Path) -> tuple[tuple[int, ...], int]:
+async def state(folder: Path) -> NetworkState:
     """Ports on which something listens, and bytes used in the volumes.
 
     Raises:
@@ -56,8 +66,8 @@ async def state(folder: Path) -> tuple[tuple[int, ...], int]:
     try:
         async with asyncio.timeout(STATE_TIMEOUT_S):
             with await _ask(folder, "state\n") as sock:
-                told = json.loads(await _line(sock))
-        return tuple(told["ports"]), int(told["bytes"])
+                answer = json.loads(await _line(sock))
+        return NetworkState(tuple(answer["ports"]), int(answer["bytes"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SandboxUnavailable(f"the relay does not answer: {error}") from error
 

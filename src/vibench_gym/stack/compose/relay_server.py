@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The grader's door into a stack's network: runs alone in the container that holds it.
+"""The relay's server: the only way into and out of a stack's network, alone in its container.
 
 Standard library only, any Python from 3.8 on: it is copied into a container of whatever image. On
 its Unix socket it takes one line per connection:
@@ -10,7 +10,7 @@ its Unix socket it takes one line per connection:
     state              answered with a line of JSON: ports listened on, bytes used in the volumes
 
 Each argument is a port of loopback; connections to it are carried out to a socket of the grader's.
-Whatever comes through is passed on unread.
+What comes through is passed on unread.
 """
 
 from __future__ import annotations

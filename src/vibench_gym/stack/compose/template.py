@@ -11,16 +11,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import DatabaseUnavailable, PrerequisiteMissing
 from vibench_gym.stack import postgres
+from vibench_gym.stack.cache import made_once_async
 from vibench_gym.stack.compose import file_transfer, process
 from vibench_gym.stack.compose.database import start_database, stop_database
 from vibench_gym.stack.compose.images import image_id
 from vibench_gym.stack.compose.project import Project
-from vibench_gym.stack.local.template import made_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,9 +39,8 @@ _INITIALISE: Final = f"""
 set -e
 umask 077
 printf '%s\\n' {postgres.PASSWORD} > /tmp/password
-initdb -D /data/cluster -U {postgres.USER} --pwfile=/tmp/password --auth-local=trust \
-  --auth-host=scram-sha-256 --no-sync --encoding=UTF8 --locale=C.UTF-8 --wal-segsize=1
-echo 'create database {postgres.DATABASE} owner {postgres.USER};' |
+initdb -D /data/cluster --pwfile=/tmp/password {postgres.INITDB_OPTIONS}
+echo {shlex.quote(postgres.CREATE_DATABASE)} |
   postgres --single -D /data/cluster postgres
 """
 
@@ -70,7 +70,7 @@ async def find_compose_template(
     ids += [await image_id(engine, name) for name in names]
     key = hashlib.sha256("\0".join(ids).encode()).hexdigest()[:16]
     entry = cache / "compose-templates" / key
-    await made_once(entry, lambda content: _make(engine, config, content))
+    await made_once_async(entry, lambda content: _make(engine, config, content))
     versions = json.loads((entry / VERSIONS).read_text())
     return ComposeTemplate(entry, versions["python"], versions["node"])
 
@@ -93,10 +93,8 @@ async def _make(engine: Engine, config: StackConfig, folder: Path) -> None:
         if cluster.return_code != 0:
             said = (cluster.stdout + cluster.stderr).strip()[-1000:]
             raise DatabaseUnavailable(f"initdb ended with {cluster.return_code}: {said}")
-        try:
+        with postgres.failure_is_ours():
             await start_database(project)
-        except postgres.PostgresNotStarted as error:
-            raise DatabaseUnavailable(str(error)) from error
         await stop_database(project)
         await file_transfer.save(project, folder)
         versions = {"python": words[1], "node": words[2]}

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from vibench_gym.stack.toolchain.chromium import Chromium
     from vibench_gym.stack.toolchain.toolchain import Toolchain
 
-SETUP_SCRIPT = "setup-environment.sh"
-START_SCRIPT = "start-server.sh"
 # Playwright names a profile folder on the host, wherever TMPDIR points there; the last one counts.
 _OWN_PROFILE = 'exec "$0" "$@" --user-data-dir=/tmp/profile'
 

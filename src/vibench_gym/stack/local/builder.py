@@ -8,13 +8,13 @@ mirror, stops everything and keeps the files; `stack` makes a zone on top of the
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from vibench_gym.sandbox.zone.uids import UidLease
-from vibench_gym.stack.host import Host, find_host
+from vibench_gym.stack.builder import BuilderOnHost, PreparedSnapshot
 from vibench_gym.stack.local.boxes import AppBoxes
-from vibench_gym.stack.local.set_up import STATE, SetUp
+from vibench_gym.stack.local.host import Host, find_host
+from vibench_gym.stack.local.set_up import STATE, LocalSetUp
 from vibench_gym.stack.local.stack import LocalStack
 from vibench_gym.stack.setup_retry import set_up
 
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     from vibench_gym.sandbox.cleanup.janitor import WorkFolder
     from vibench_gym.stack.base import Seed, SetupReport
 
-__all__ = ["Host", "LocalPreparedApp", "LocalStackBuilder"]
 
-CLOSE_TIMEOUT_S = 60.0
-
-
-class LocalStackBuilder:
+class LocalStackBuilder(BuilderOnHost[Host]):
     """Prepares apps on this host. See `vibench_gym.stack.base.StackBuilder`.
 
     `browser` is the Chromium to use; `with_browser=False` leaves it out, for set-up alone.
@@ -44,26 +40,12 @@ class LocalStackBuilder:
         with_browser: bool = True,
         host: Host | None = None,
     ) -> None:
-        self._config = config
+        super().__init__(config, host)
         self._browser = browser
         self._with_browser = with_browser
-        self._finding = asyncio.Lock()
-        self._host = host
 
-    async def find_host(self) -> Host:
-        """Find toolchain, registries and browser, and make the template; once per builder.
-
-        Raises:
-            PrerequisiteMissing: a part is not on this host; says how to install it.
-            DatabaseUnavailable: PostgreSQL does not work here.
-            SandboxUnavailable: no zone can be made here.
-        """
-        async with self._finding:
-            if self._host is None:
-                self._host = await find_host(
-                    self._config, browser=self._browser, with_browser=self._with_browser
-                )
-            return self._host
+    async def _find_host(self) -> Host:
+        return await find_host(self._config, browser=self._browser, with_browser=self._with_browser)
 
     async def prepare(self, app_dir: Path, *, log_path: Path | None = None) -> LocalPreparedApp:
         """Run set-up once on a copy of `app_dir` and snapshot it.
@@ -79,14 +61,14 @@ class LocalStackBuilder:
         boxes = AppBoxes(host.toolchain, self._config)
         uids = UidLease.acquire()
         try:
-            report, work = await set_up(lambda: SetUp(host, boxes, uids), app_dir, log_path)
+            report, work = await set_up(lambda: LocalSetUp(host, boxes, uids, app_dir, log_path))
         except BaseException:
             uids.release()
             raise
         return LocalPreparedApp(host, boxes, uids=uids, work=work, setup=report)
 
 
-class LocalPreparedApp:
+class LocalPreparedApp(PreparedSnapshot):
     """A snapshot and what it takes to stand it up. See `vibench_gym.stack.base.PreparedApp`."""
 
     def __init__(
@@ -98,16 +80,10 @@ class LocalPreparedApp:
         work: WorkFolder,
         setup: SetupReport,
     ) -> None:
+        super().__init__(work, setup)
         self._host = host
         self._boxes = boxes
         self._uids = uids
-        self._work = work
-        self._setup = setup
-
-    @property
-    def setup(self) -> SetupReport:
-        """What set-up did."""
-        return self._setup
 
     def stack(self, *, log_path: Path | None = None, seed: Seed | None = None) -> LocalStack:
         """A fresh stack; with `seed` it enters already seeded."""
@@ -122,12 +98,8 @@ class LocalPreparedApp:
         )
 
     async def close(self) -> None:
-        """Remove the snapshot; safe to call twice."""
-        removing = asyncio.create_task(asyncio.to_thread(self._work.remove))
+        """Remove the snapshot and give the users back; safe to call twice."""
         try:
-            await asyncio.shield(removing)
-        except asyncio.CancelledError:
-            await asyncio.wait({removing}, timeout=CLOSE_TIMEOUT_S)
-            raise
+            await super().close()
         finally:
             self._uids.release()

@@ -4,21 +4,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vibench_gym.core.errors import (
-    AppStartFailed,
-    DatabaseUnavailable,
-    SandboxUnavailable,
-)
+from vibench_gym.core.errors import AppStartFailed
 from vibench_gym.sandbox.zone.zone import Zone
-from vibench_gym.stack.app_model import app_model_route
-from vibench_gym.stack.app_server import AppServer, ZoneAppHost
 from vibench_gym.stack.base import Seed, StackUsage
 from vibench_gym.stack.lifecycle import MAX_SEED_BYTES, MAX_SEED_FILES, StackLifecycle
-from vibench_gym.stack.postgres import Database, PostgresNotStarted
+from vibench_gym.stack.local.app_host import ZoneAppHost
+from vibench_gym.stack.local.database import Database
+from vibench_gym.stack.postgres import failure_is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,27 +40,21 @@ class LocalStack(StackLifecycle):
         log_path: Path | None,
         seed: Seed | None,
     ) -> None:
-        super().__init__(boxes.config, seed)
+        config = boxes.config
+        self._zone = Zone(
+            snapshot=snapshot, state_bytes=config.state_bytes, uids=uids, name="stack"
+        )
+        super().__init__(
+            config,
+            network=self._zone,
+            app_host=ZoneAppHost(self._zone, boxes),
+            log_path=log_path,
+            seed=seed,
+        )
         self._template = template
         self._boxes = boxes
-        self._uids = uids
         self._chromium = chromium
-        self._zone = self._new_zone(snapshot, "stack")
-        self._database = Database(self._zone, boxes.toolchain.postgres, self._config.database)
-        self._server = AppServer(ZoneAppHost(self._zone, boxes), self._config, log_path)
-        self._launcher: Path | None = None
-        self._ways_out = contextlib.AsyncExitStack()
-
-    @property
-    def browser_executable(self) -> Path:
-        """A program that starts Chromium inside the app's network namespace.
-
-        Raises:
-            SandboxUnavailable: there is no Chromium to start.
-        """
-        if self._launcher is None:
-            raise SandboxUnavailable("the stack does not stand, or was made without a browser")
-        return self._launcher
+        self._database = Database(self._zone, boxes.toolchain.postgres, config.database)
 
     async def exec(
         self, command: str, *, timeout_s: float, env: Mapping[str, str] | None = None
@@ -85,21 +74,9 @@ class LocalStack(StackLifecycle):
         usage = await self._zone.usage()
         return StackUsage(usage.memory_bytes, usage.state_bytes, usage.processes)
 
-    async def _open(self) -> None:
-        await self._zone.__aenter__()
-        await self._ways_out.enter_async_context(
-            app_model_route(self._zone, self._config.app_model)
-        )
-
     async def _fill(self) -> None:
         if self._chromium is not None:
             self._launcher = await self._zone.launcher(self._boxes.browser(self._chromium))
-
-    async def _close(self) -> None:
-        try:
-            await self._zone.close()
-        finally:
-            await self._ways_out.aclose()
 
     async def _start_app(self) -> None:
         try:
@@ -127,15 +104,14 @@ class LocalStack(StackLifecycle):
             await self._zone.put_files("seeding", files)
 
     async def _control(self) -> None:
-        async with self._new_zone(None, "control") as zone:
+        fresh = Zone(
+            snapshot=None,
+            state_bytes=self._config.state_bytes,
+            uids=self._zone.uids,
+            name="control",
+        )
+        async with fresh as zone:
             await zone.import_tree(self._template / "database", "database", "database")
             database = Database(zone, self._boxes.toolchain.postgres, self._config.database)
-            try:
+            with failure_is_ours():
                 await database.start()
-            except PostgresNotStarted as error:
-                raise DatabaseUnavailable(str(error)) from error
-
-    def _new_zone(self, snapshot: Path | None, name: str) -> Zone:
-        return Zone(
-            snapshot=snapshot, state_bytes=self._config.state_bytes, uids=self._uids, name=name
-        )

@@ -8,18 +8,15 @@ also the control of every experiment about whose fault a database is: no app had
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import fcntl
 from typing import TYPE_CHECKING
 
-from vibench_gym.core.errors import DatabaseUnavailable, PrerequisiteMissing
-from vibench_gym.sandbox.cleanup.work_folder import work_folder
+from vibench_gym.core.errors import PrerequisiteMissing
 from vibench_gym.sandbox.zone.zone import Bind, BoxSpec, UidLease, Zone
-from vibench_gym.stack.postgres import Database, PostgresNotStarted
+from vibench_gym.stack.cache import made_once_async
+from vibench_gym.stack.local.database import Database
+from vibench_gym.stack.postgres import failure_is_ours
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
@@ -39,20 +36,7 @@ async def find_template(cache: Path, toolchain: Toolchain, config: StackConfig) 
         SandboxUnavailable: no zone can be made.
     """
     entry = cache / "templates" / f"{FORMAT}-{toolchain.key}"
-    return await made_once(entry, lambda content: _make(content, toolchain, config))
-
-
-async def made_once(entry: Path, make: Callable[[Path], Awaitable[None]]) -> Path:
-    """An entry of a cache, made under a lock when missing; nothing half made is left."""
-    if await asyncio.to_thread(entry.is_dir):
-        return entry
-    await asyncio.to_thread(entry.parent.mkdir, parents=True, exist_ok=True)
-    async with _lock(entry.parent / f".{entry.name}.lock"):
-        if not await asyncio.to_thread(entry.is_dir):
-            async with work_folder("making", entry.parent) as making:
-                await make(making / "content")
-                (making / "content").rename(entry)
-    return entry
+    return await made_once_async(entry, lambda content: _make(content, toolchain, config))
 
 
 async def _make(target: Path, toolchain: Toolchain, config: StackConfig) -> None:
@@ -63,11 +47,9 @@ async def _make(target: Path, toolchain: Toolchain, config: StackConfig) -> None
         ) as zone:
             await _make_venv(zone, toolchain, config)
             database = Database(zone, toolchain.postgres, config.database)
-            try:
+            with failure_is_ours():
                 await database.initialise()
                 await database.start()
-            except PostgresNotStarted as error:
-                raise DatabaseUnavailable(str(error)) from error
             await database.stop()
             await zone.export_state(target)
     finally:
@@ -93,16 +75,3 @@ async def _make_venv(zone: Zone, toolchain: Toolchain, config: StackConfig) -> N
             f"Python {python.version} at {str(python.prefix)!r} makes no virtualenv: {said}",
             "set app_python to a complete Python 3.12",
         )
-
-
-@contextlib.asynccontextmanager
-async def _lock(path: Path) -> AsyncIterator[None]:
-    """Hold an exclusive lock on a file, made when missing."""
-    with path.open("a") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                await asyncio.sleep(0.1)
-        yield

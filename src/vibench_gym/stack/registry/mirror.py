@@ -32,7 +32,8 @@ from vibench_gym.stack.registry.http_wire import (
     read_request,
     send_response,
 )
-from vibench_gym.stack.registry.outage_check import outage
+from vibench_gym.stack.registry.outage_check import find_outage
+from vibench_gym.stack.registry.registries import host_of
 from vibench_gym.stack.registry.upstream import Upstream, UpstreamRefused
 from vibench_gym.stack.socket_server import serving
 
@@ -76,15 +77,14 @@ class Mirror:
         self._bytes_left = max_bytes
         self._base = f"http://127.0.0.1:{MIRROR_PORT}/"
         self._origins = {
-            urlsplit(url).netloc.rpartition("@")[2].lower(): url.split("/", 3)[0]
-            + "//"
-            + urlsplit(url).netloc
+            host_of(url): "{0.scheme}://{0.netloc}".format(urlsplit(url))
             for url in (*registries.python_indexes, registries.npm)
         }
         self._blocked: Counter[str] = Counter()
-        self._failed: set[str] = set()
+        self._failed_hosts: set[str] = set()
+        """Registries that failed a request of this set-up with no older answer at hand."""
         self._asked = 0
-        self.stumbled = False
+        self.recovered = False
         """Something failed this set-up that works now: the registry, or our cache."""
         self._connections = asyncio.Semaphore(MAX_CONNECTIONS)
 
@@ -93,14 +93,9 @@ class Mirror:
         """Hosts that were asked for and refused, with the number of times."""
         return dict(self._blocked)
 
-    @property
-    def failed_hosts(self) -> frozenset[str]:
-        """Registries that failed a request of this set-up with no older answer at hand."""
-        return frozenset(self._failed)
-
     async def outage(self) -> str | None:
-        """Whose fault that was: what is wrong with a registry, None if all that failed work now."""
-        return await outage(self._registries, self._upstream, sorted(self._failed))
+        """What is wrong with a host that failed this set-up; None if all that failed work now."""
+        return await find_outage(self._registries, self._upstream, sorted(self._failed_hosts))
 
     @property
     def env(self) -> dict[str, str]:
@@ -147,15 +142,15 @@ class Mirror:
             try:
                 yield
             except AppSetupFailed:
-                await self._judge()
+                await self._raise_if_down()
                 raise
-        await self._judge()
+        await self._raise_if_down()
 
-    async def _judge(self) -> None:
-        if self._failed and self._asked <= MAX_REQUESTS:
+    async def _raise_if_down(self) -> None:
+        if self._failed_hosts and self._asked <= MAX_REQUESTS:
             if (fault := await self.outage()) is not None:
                 raise RegistryUnavailable(f"set-up was refused packages: {fault}")
-            self.stumbled = True
+            self.recovered = True
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._connections.locked():
@@ -190,7 +185,7 @@ class Mirror:
             content_type, body = await self._answer(request)
         except UpstreamRefused as refused:
             if refused.failed_at is not None:
-                self._failed.add(refused.failed_at)
+                self._failed_hosts.add(refused.failed_at)
             await send_response(writer, request, refused.status, f"{refused}\n".encode())
             return True
         size = len(body) if isinstance(body, bytes) else body.path.stat().st_size
@@ -287,7 +282,7 @@ class Mirror:
     def _route(self, url: str) -> str | None:
         """The mirror's URL for a package file, or None where its host may not be fetched."""
         parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2].lower()
+        host = host_of(url)
         if parts.scheme not in ("http", "https") or host not in self._registries.file_hosts:
             return None
         return f"{self._base}-/file/{host}{parts.path}"

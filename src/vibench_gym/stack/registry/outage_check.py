@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a set-up went without packages because of a registry, by questions that no app chose.
+"""Checks whether a registry is down, by URLs that no app can influence.
 
-What an app asks for may be whatever makes a registry stumble. So a host that failed it is asked by
-us for something that every such host has; only if that fails too was it the registry.
+An app may ask for exactly what a registry fails on. So a host that failed a set-up is asked by us
+for something that every such host has. Only if that fails, too, is the registry at fault.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+
+from vibench_gym.stack.registry.registries import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,22 +19,19 @@ if TYPE_CHECKING:
     from vibench_gym.stack.registry.upstream import Upstream
 
 
-async def outage(registries: Registries, upstream: Upstream, hosts: Iterable[str]) -> str | None:
-    """What is wrong with the first of these hosts that works for nobody; None if all work."""
+async def find_outage(
+    registries: Registries, upstream: Upstream, hosts: Iterable[str]
+) -> str | None:
+    """What is wrong with the first of these hosts that is down; None if all work."""
     for host in hosts:
-        for url in questions(registries, host):
+        for url in check_urls(registries, host):
             if (fault := await upstream.fault(url)) is not None:
                 return f"{host}: {fault}"
     return None
 
 
-def questions(registries: Registries, host: str) -> list[str]:
-    """Addresses at a host that answer wherever a registry works."""
+def check_urls(registries: Registries, host: str) -> list[str]:
+    """URLs at a host that answer wherever a registry works."""
     known = [*(f"{index}pip/" for index in registries.python_indexes), f"{registries.npm}npm"]
     here = [url for url in known if host_of(url) == host]
     return here or [f"https://{host}/"]
-
-
-def host_of(url: str) -> str:
-    """`name` or `name:port`, without credentials, in lower case."""
-    return urlsplit(url).netloc.rpartition("@")[2].lower()

@@ -63,10 +63,15 @@ def find_registries(toolchain: Toolchain, extra_hosts: Iterable[str] = ()) -> Re
     primary = [] if configured and _replaces_default(pythons) else [default_index]
     indexes = tuple(dict.fromkeys([*primary, *configured]))
     npm = _npm_registry(toolchain)
-    hosts = {_host(url) for url in (*indexes, npm)} | set(extra_hosts)
+    hosts = {host_of(url) for url in (*indexes, npm)} | set(extra_hosts)
     if default_index in indexes:
         hosts.add(storage)
     return Registries(indexes, npm, frozenset(host.lower() for host in hosts if host))
+
+
+def host_of(url: str) -> str:
+    """`name` or `name:port`, without credentials, in lower case."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
 def trust_store() -> ssl.SSLContext:
@@ -154,11 +159,6 @@ def _npm_registry(toolchain: Toolchain) -> str:
 
 def _with_slash(url: str) -> str:
     return url if url.endswith("/") else url + "/"
-
-
-def _host(url: str) -> str:
-    """`name` or `name:port`, without credentials."""
-    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def _output(command: Sequence[str], cwd: str | None = None) -> str | None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What stacks need from the host: looked for once, then shared."""
+"""What the local stack needs from the host: looked for once, then shared."""
 
 from __future__ import annotations
 

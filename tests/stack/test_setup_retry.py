@@ -26,13 +26,12 @@ class Scripted:
         self.work: WorkFolder | None = None
         self._place, self._error, self._retry_reason = place, error, retry_reason
 
-    async def run(self, app_dir: Path, log_path: Path | None) -> tuple[SetupReport, WorkFolder]:
-        assert log_path is None
+    async def run(self) -> tuple[SetupReport, WorkFolder]:
         self.work = await asyncio.to_thread(WorkFolder, "setup", self._place)
         self.needs_retry = self._retry_reason
         if self._error is not None:
             raise self._error
-        return SetupReport(0.0, 0, str(app_dir), "3.13", "20"), self.work
+        return SetupReport(0.0, 0, "", "3.13", "20"), self.work
 
 
 def left(place: Path) -> list[Path]:
@@ -67,12 +66,12 @@ async def test_what_counts(
         return made[-1]
 
     if expected is None:
-        _, work = await set_up(new, tmp_path / "app", None)
+        _, work = await set_up(new)
         assert left(tmp_path) == [work.path]
         work.remove()
     else:
         with pytest.raises(type(expected)) as raised:
-            await set_up(new, tmp_path / "app", None)
+            await set_up(new)
         assert raised.value is expected
     assert len(made) == runs
     assert left(tmp_path) == []

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where an app's scripts run on the local stack: boxes of its zone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from vibench_gym.sandbox.zone.zone import Box, Zone
+    from vibench_gym.stack.local.boxes import AppBoxes
+    from vibench_gym.stack.readiness import Connect
+
+_CRLF_TIMEOUT_S = 5.0
+
+
+class ZoneAppHost:
+    """See `vibench_gym.stack.app_server.AppHost`. Our programs are named by their full path."""
+
+    def __init__(self, zone: Zone, boxes: AppBoxes) -> None:
+        self._zone = zone
+        self._boxes = boxes
+
+    @property
+    def connect(self) -> Connect:
+        """Opens connections inside the zone."""
+        return self._zone.connect
+
+    async def launch(self, script: str, env: Mapping[str, str], log_path: Path | None) -> Box:
+        """Start a script in a box of its own."""
+        return await self._zone.spawn(
+            self._boxes.app("/usr/bin/bash", script, env=env, log_path=log_path)
+        )
+
+    async def listening_ports(self) -> tuple[int, ...]:
+        """Ports of the zone on which something listens."""
+        return await self._zone.listening_ports()
+
+    async def has_crlf(self, script: str) -> bool:
+        """Whether the script has CRLF line endings."""
+        spec = self._boxes.app("/usr/bin/grep", "-q", "-m1", "-U", "\r$", script)
+        return (await self._zone.run(spec, timeout_s=_CRLF_TIMEOUT_S)).return_code == 0
