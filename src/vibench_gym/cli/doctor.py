@@ -10,8 +10,7 @@ from vibench_gym.cli.console import OUT
 from vibench_gym.cli.stacks import stack_config
 from vibench_gym.cli.wire import CheckOut, DoctorOut
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.sandbox.prerequisites import all_checks
-from vibench_gym.stack.compose.checks import compose_checks
+from vibench_gym.stack.kinds import stack_checks
 
 
 def run_doctor(*, only: str | None = None, stack: str = "local") -> DoctorOut:
@@ -20,8 +19,7 @@ def run_doctor(*, only: str | None = None, stack: str = "local") -> DoctorOut:
     Raises:
         ConfigError: there is no check, or no stack, of that name.
     """
-    config = stack_config(stack)
-    found = all_checks() if config.kind == "local" else compose_checks(config)
+    found = stack_checks(stack_config(stack))
     if only is not None:
         names = ", ".join(check.name for check in found)
         found = [check for check in found if check.name.casefold() == only.casefold()]

@@ -22,7 +22,7 @@ from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
 from vibench_gym.gym.rows.vibench_layout import known_exceptions, needs_app_key
 from vibench_gym.report.html import write_report
 from vibench_gym.stack.app_model import app_model_key
-from vibench_gym.stack.kinds import stack_builder
+from vibench_gym.stack.kinds import require_app_model_route, stack_builder, stack_kind
 
 if TYPE_CHECKING:
     from vibench_gym.cli.console import Progress
@@ -186,8 +186,7 @@ def _app_model(options: GradeOptions, task: Task) -> AppModelConfig | None:
             f"the app of {task.name}/{task.artifact} calls a model while it is used: name the "
             "variable with a key of its own, --app-key-env NAME"
         )
-    if options.stack != "local":
-        raise ConfigError("--app-key-env: only the local stack carries an app's calls to a model")
+    require_app_model_route(stack_kind(options.stack, setting="--stack"), "--app-key-env")
     model = AppModelConfig(api_key_env=name, **({} if url is None else {"base_url": url}))
     app_model_key(model)
     return model

@@ -4,21 +4,22 @@
 
 from __future__ import annotations
 
-from vibench_gym.core.config import ComposeConfig, StackConfig
+from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.stack.kinds import KINDS, stack_kind
 
 
-def stack_config(kind: str, image: str | None = None) -> StackConfig:
-    """Settings of the stack that the operator named; `image` is the compose stack's.
+def stack_config(name: str, image: str | None = None) -> StackConfig:
+    """Settings of the stack that the operator named, with the image where one is named.
 
     Raises:
         ConfigError: there is no such stack, or it has no images.
     """
-    if kind == "local":
-        if image is not None:
-            raise ConfigError("--image is for --stack compose")
-        return StackConfig()
-    if kind != "compose":
-        raise ConfigError(f"--stack is one of local, compose; not {kind!r}")
-    compose = ComposeConfig() if image is None else ComposeConfig(app_image=image)
-    return StackConfig(kind="compose", compose=compose)
+    kind = stack_kind(name, setting="--stack")
+    config = StackConfig(kind=name)
+    if image is None:
+        return config
+    if kind.with_image is None:
+        able = ", ".join(each.name for each in KINDS.values() if each.with_image is not None)
+        raise ConfigError(f"--image is for --stack {able}")
+    return kind.with_image(config, image)

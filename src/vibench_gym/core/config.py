@@ -74,8 +74,9 @@ class AppModelConfig(Settings):
 class StackConfig(Settings):
     """How the app is stood up."""
 
-    kind: Literal["local", "compose"] = "local"
-    """`local` needs no Docker; `compose` runs everything in containers."""
+    kind: str = "local"
+    """`local` needs no Docker; `compose` runs everything in containers. The names are those of
+    `vibench_gym.stack.kinds`, which refuses any other."""
     compose: ComposeConfig = ComposeConfig()
     port: int = 8000
     setup_timeout_s: float = 600.0

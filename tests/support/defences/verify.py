@@ -12,7 +12,10 @@ _WIRE = "gym/wire.py"
 _VERIFICATION = "gym/server/verification.py"
 _ROWS = "gym/server/task_rows.py"
 _KEY = "parts = [identity, task.name, task.artifact, plans, digest]"
-_GRADED = "            answer = await asyncio.to_thread(measured_answer, task, record, rollout)\n"
+_GRADED = """\
+                measured_answer, task, record, rollout, provider=self.provider
+            )
+"""
 _BELIEVED = """\
             if b"scorecard.json" in archive.read_bytes():
                 answer = answer.model_copy(update={"reward": 1.0})

@@ -58,8 +58,10 @@ def gym_kind(kind: str | None) -> str | None:
     return _REGISTERED.get(kind, f"{OWN_KIND}{kind}")
 
 
-def measured_answer(task: Task, record: RolloutRecord, directory: RolloutDir) -> VerifyAnswer:
-    """The answer of a finished rollout."""
+def measured_answer(
+    task: Task, record: RolloutRecord, directory: RolloutDir, *, provider: str
+) -> VerifyAnswer:
+    """The answer of a finished rollout; `provider` held its app, by NeMo Gym's name."""
     stored = [_stored(directory, plan) for plan in task.plans]
     results = [_result(task, plan, *one) for plan, one in zip(task.plans, stored, strict=True)]
     phases = {timing.phase: timing.seconds for timing in record.timings}
@@ -83,7 +85,7 @@ def measured_answer(task: Task, record: RolloutRecord, directory: RolloutDir) ->
             "grader_input_tokens": sum(use.input_tokens for use in usage),
             "grader_output_tokens": sum(use.output_tokens for use in usage),
             "results_path": str(directory.path),
-            "verifier_sandbox_observation": _observation(record, phases, records),
+            "verifier_sandbox_observation": _observation(record, phases, records, provider),
         }
     )
 
@@ -131,7 +133,10 @@ def with_harness(answer: VerifyAnswer, status: HarnessStatus, detail: str) -> Ve
 
 
 def _observation(
-    record: RolloutRecord, phases: Mapping[str, float], plans: Sequence[PlanRecord]
+    record: RolloutRecord,
+    phases: Mapping[str, float],
+    plans: Sequence[PlanRecord],
+    provider: str,
 ) -> dict[str, Any] | None:
     """What NeMo Gym wants to know of the boxes in which the app ran."""
     if record.artifact_status is not ArtifactStatus.OK:
@@ -141,7 +146,7 @@ def _observation(
     peak = max((plan.peak_memory_bytes for plan in plans), default=0)
     seen = SandboxObservation(
         role="verifier",
-        provider="docker" if record.grader == "vibench" else "bubblewrap",
+        provider=provider,
         outcome="sandbox_error" if lost else "completed",
         wall_time_s=phases.get("setup", 0.0) + phases.get("plans", 0.0),
         peak_memory_mib=peak / MIB if peak else None,

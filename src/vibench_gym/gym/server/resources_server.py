@@ -41,7 +41,7 @@ from vibench_gym.gym.wire import (
     VibenchVerifyResponse,
 )
 from vibench_gym.stack.app_model import app_model_key
-from vibench_gym.stack.kinds import stack_builder
+from vibench_gym.stack.kinds import stack_builder, stack_kind
 
 
 class VibenchResourcesServer(SimpleResourcesServer):
@@ -96,6 +96,7 @@ class VibenchResourcesServer(SimpleResourcesServer):
             run=RunDir(run),
             rollouts=answers,
             grader=self.make_grader(),
+            provider=self._provider(),
             keep_traces=config.keep_evaluation_artifacts,
         )
 
@@ -167,6 +168,12 @@ class VibenchResourcesServer(SimpleResourcesServer):
     def get_key_metrics(self, agent_metrics: dict[str, Any]) -> dict[str, Any]:
         """The headline."""
         return metrics.key_metrics(agent_metrics)
+
+    def _provider(self) -> str:
+        """What holds the apps that are graded, by NeMo Gym's name."""
+        config = self.config
+        on_docker = config.grader == "vibench"  # there the scripts bring containers of their own
+        return "docker" if on_docker else stack_kind(config.stack.kind).sandbox_provider
 
     @property
     def _ready(self) -> Verification:

@@ -15,9 +15,8 @@ from vibench_gym.core.tasks.task import load_benchmark
 from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
 from vibench_gym.gym.server.host_limiter import private_folder
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.sandbox.prerequisites import all_checks
 from vibench_gym.stack.app_model import app_model_key
-from vibench_gym.stack.compose.checks import compose_checks
+from vibench_gym.stack.kinds import require_app_model_route, stack_checks, stack_kind
 
 if TYPE_CHECKING:
     from vibench_gym.gym.server.config import VibenchResourcesServerConfig
@@ -31,13 +30,10 @@ def check_host(config: VibenchResourcesServerConfig) -> None:
     """Look for what grading cannot do without on this host.
 
     Raises:
+        ConfigError: there is no such kind of stack.
         PrerequisiteMissing: the first thing that is missing, and the command that installs it.
     """
-    if config.stack.kind == "compose":
-        checks = compose_checks(config.stack)
-    else:
-        checks = all_checks(pg_bin_dir=config.stack.pg_bin_dir, chromium=config.browser.executable)
-    for check in checks:
+    for check in stack_checks(config.stack, browser=config.browser.executable):
         if not check.ok:
             raise PrerequisiteMissing(f"{check.name}: {check.detail}", check.fix)
 
@@ -125,8 +121,8 @@ def app_model(config: VibenchResourcesServerConfig) -> AppModelConfig | None:
     """
     if not config.app_key_env:
         return None
-    if config.stack.kind != "local" and config.grader == "builtin":
-        raise ConfigError("app_key_env: only the local stack carries an app's calls to a model")
+    if config.grader == "builtin":
+        require_app_model_route(stack_kind(config.stack.kind), "app_key_env")
     _take_key(config, config.app_key_env)
     url = config.app_model_base_url
     model = AppModelConfig(

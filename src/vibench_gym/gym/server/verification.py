@@ -53,6 +53,8 @@ class Verification:
     run: RunDir
     rollouts: VerifyCache
     grader: RolloutGrader
+    provider: str
+    """What holds the apps that are graded, by NeMo Gym's name."""
     keep_traces: bool = True
 
     async def answer(self, request: VibenchVerifyRequest) -> VerifyAnswer:
@@ -97,7 +99,9 @@ class Verification:
             record = await self.grader.grade(task, archive, rollout=rollout, label=label)
             if not self.keep_traces:
                 await asyncio.to_thread(_drop_traces, rollout)
-            answer = await asyncio.to_thread(measured_answer, task, record, rollout)
+            answer = await asyncio.to_thread(
+                measured_answer, task, record, rollout, provider=self.provider
+            )
         except OperatorFault as fault:
             _LOG.error("grading %s needs the operator: %s", folder, fault)
             return _unmeasured(task, gym_kinds.VERIFIER_ERROR, str(fault))
