@@ -12,20 +12,21 @@ import pytest
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
 
-from support.docker.compose_lab import IMAGE, settings
+from support.docker.compose_lab import IMAGE, ComposeLab, settings
 from vibench_gym.core.config import AppModelConfig, ComposeConfig, StackConfig
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed, SeedingFailed
 from vibench_gym.stack.base import Seed
+from vibench_gym.stack.compose.builder import ComposeStackBuilder
 from vibench_gym.stack.compose.checks import compose_checks
 from vibench_gym.stack.registry.http_wire import read_request, send_response
 from vibench_gym.stack.socket_server import serving
-from vibench_gym.testing.stack_contract import StackContract
+from vibench_gym.testing.stack_contract import StackContract, contract_app
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from support.docker.compose_lab import ComposeLab
-    from vibench_gym.stack.base import PreparedApp
+    from vibench_gym.stack.base import PreparedApp, StackBuilder
     from vibench_gym.stack.compose.builder import ComposePreparedApp
     from vibench_gym.stack.compose.host import ComposeHost
 
@@ -35,16 +36,31 @@ FETCH = "curl --silent --fail http://localhost:8000/"
 
 
 class TestComposeStackKeepsTheContract(StackContract):
+    @pytest.fixture(scope="class")
+    def shared_app(
+        self,
+        compose_host: ComposeHost,
+        compose_cache: Path,
+        tmp_path_factory: pytest.TempPathFactory,
+    ) -> Iterator[ComposePreparedApp]:
+        """The contract's app, set up once: containers take seconds."""
+        folder = contract_app(tmp_path_factory.mktemp("contract") / "app")
+        lab = ComposeLab(folder.parent, compose_host, compose_cache)
+        yield asyncio.run(lab.prepare(folder.name))
+        asyncio.run(lab.close())
+
+    @pytest.fixture
+    def builder(self, compose_host: ComposeHost, compose_cache: Path) -> StackBuilder:
+        return ComposeStackBuilder(settings(compose_cache), host=compose_host)
+
     @pytest.fixture
     async def prepared(
-        self,
-        request: pytest.FixtureRequest,
-        compose_lab: ComposeLab,
-        plain_app: ComposePreparedApp,
+        self, request: pytest.FixtureRequest, builder: StackBuilder, tmp_path: Path
     ) -> PreparedApp:
         if "closing" in request.node.name:
-            return await compose_lab.prepare("good/plain")
-        return plain_app
+            return await builder.prepare(contract_app(tmp_path / "app"))
+        app: PreparedApp = request.getfixturevalue("shared_app")
+        return app
 
 
 async def test_python_app_with_a_package_a_schema_and_a_seed(

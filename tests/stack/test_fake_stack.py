@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,17 +11,57 @@ import pytest
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.stack.base import Seed
-from vibench_gym.testing.fake_stack import FakePreparedApp, FakeStack, FakeStackBuilder
-from vibench_gym.testing.stack_contract import StackContract
+from vibench_gym.testing.fake_stack import (
+    OK,
+    RUNNING,
+    FakePreparedApp,
+    FakeStack,
+    FakeStackBuilder,
+)
+from vibench_gym.testing.stack_contract import (
+    EXTRA_PORT,
+    EXTRA_PORT_VARIABLE,
+    SETUP_WORDS,
+    START_WORDS,
+    StackContract,
+    connect_command,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from vibench_gym.stack.base import PreparedApp, StackBuilder
 
 
+class ContractStack(FakeStack):
+    """The contract's app, scripted: it listens where the contract has it listen."""
+
+    async def exec(
+        self, command: str, *, timeout_s: float, env: Mapping[str, str] | None = None
+    ) -> ExecResult:
+        connects = {connect_command(port): OK for port in self.status.listening_ports}
+        self.commands = {"sleep 600 & exit 0": OK, **connects}
+        return await super().exec(command, timeout_s=timeout_s, env=env)
+
+    async def restart_app(self, env: Mapping[str, str] | None = None) -> None:
+        await super().restart_app(env)
+        if EXTRA_PORT_VARIABLE in self.env:
+            self.status = replace(RUNNING, listening_ports=(8000, EXTRA_PORT))
+
+
 class TestFakeStackKeepsTheContract(StackContract):
+    starts_browser = False
+
     @pytest.fixture
-    async def prepared(self) -> PreparedApp:
-        builder: StackBuilder = FakeStackBuilder()
+    def builder(self, request: pytest.FixtureRequest) -> StackBuilder:
+        if "failing_set_up" in request.node.name:
+            return FakeStackBuilder(prepare_errors=[AppSetupFailed(SETUP_WORDS)])
+        if "failing_start" in request.node.name:
+            return FakeStackBuilder([FakeStack(enter_error=AppStartFailed(START_WORDS))])
+        return FakeStackBuilder([ContractStack(), ContractStack()])
+
+    @pytest.fixture
+    async def prepared(self, builder: StackBuilder) -> PreparedApp:
         return await builder.prepare(Path("/nowhere"))
 
 

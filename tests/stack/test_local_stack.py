@@ -7,26 +7,41 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.core.config import ProcessLimits
+from vibench_gym.core.config import ProcessLimits, StackConfig
 from vibench_gym.core.errors import SandboxUnavailable, SeedingFailed
 from vibench_gym.stack.base import Seed
-from vibench_gym.testing.stack_contract import StackContract
+from vibench_gym.stack.local.builder import LocalStackBuilder
+from vibench_gym.testing.stack_contract import StackContract, contract_app
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from stack.conftest import Prepare
-    from vibench_gym.stack.base import PreparedApp
+    from vibench_gym.stack.base import PreparedApp, StackBuilder
+    from vibench_gym.stack.local.host import Host
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres]
 
 FETCH = "curl --silent --fail http://localhost:8000/"
 
 
+@pytest.fixture(scope="module")
+def host_with_browser() -> Host:
+    return asyncio.run(LocalStackBuilder(StackConfig()).find_host())
+
+
+@pytest.mark.browser
 class TestLocalStackKeepsTheContract(StackContract):
     @pytest.fixture
-    async def prepared(self, prepare: Prepare) -> PreparedApp:
-        return await prepare("good/plain")
+    def builder(self, small_limits: StackConfig, host_with_browser: Host) -> StackBuilder:
+        return LocalStackBuilder(small_limits, host=host_with_browser)
+
+    @pytest.fixture
+    async def prepared(self, builder: StackBuilder, tmp_path: Path) -> AsyncIterator[PreparedApp]:
+        app = await builder.prepare(contract_app(tmp_path / "app"))
+        yield app
+        await app.close()
 
 
 async def test_python_app_with_a_package_and_a_schema(prepare: Prepare) -> None:

@@ -2,20 +2,84 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every stack must do, as a pytest mixin.
 
-Inherit from `StackContract` and give it a fixture `prepared`: a `PreparedApp` of any app that
-serves a document at `/`.
+Inherit from `StackContract` and give it two fixtures: `builder`, a `StackBuilder` of the kind under
+test, and `prepared`, the `PreparedApp` that it makes of `contract_app`. A new kind of stack is
+right when this passes; each docstring says what it has to do.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
 
-from vibench_gym.stack.base import Seed
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import async_playwright
+
+from vibench_gym.core.errors import AppSetupFailed, AppStartFailed
+from vibench_gym.stack.base import SETUP_SCRIPT, START_SCRIPT, Seed
+from vibench_gym.testing.left_behind import nothing_left_behind
 
 if TYPE_CHECKING:
-    from vibench_gym.stack.base import PreparedApp
+    from collections.abc import Iterator
+
+    from vibench_gym.stack.base import PreparedApp, Stack, StackBuilder
 
 SEED = Seed(files={"seed.sh": b"exit 0\n", "data/a.txt": "ä\n".encode()}, env={"CONTRACT": "1"})
+EXTRA_PORT_VARIABLE = "CONTRACT_PORT"
+"""Where it is set in the app's environment, the contract's app listens there, too."""
+EXTRA_PORT = 8123
+SETUP_WORDS = "no such package"
+START_WORDS = "cannot find module"
+_SERVER = f"""
+import http.server, os, threading
+page = b"<!DOCTYPE html><title>Up</title><h1>Up</h1>"
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+def server(port):
+    return http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Page)
+if extra := os.environ.get("{EXTRA_PORT_VARIABLE}"):
+    threading.Thread(target=server(extra).serve_forever, daemon=True).start()
+server(os.environ["APPLICATION_PORT"]).serve_forever()
+"""
+
+
+def contract_app(
+    folder: Path, *, set_up: str = "true", start: str = "exec python3 server.py"
+) -> Path:
+    """Write the app that the contract is about: one page at every path."""
+    folder.mkdir(parents=True)
+    (folder / SETUP_SCRIPT).write_text(f"{set_up}\n", encoding="utf-8")
+    (folder / START_SCRIPT).write_text(f"{start}\n", encoding="utf-8")
+    (folder / "server.py").write_text(_SERVER, encoding="utf-8")
+    return folder
+
+
+def connect_command(port: int) -> str:
+    """A command for bash that succeeds where something listens on a port of loopback."""
+    return f": < /dev/tcp/127.0.0.1/{port}"
+
+
+@contextlib.contextmanager
+def _listening_here() -> Iterator[int]:
+    """A port of this host's loopback; nobody may have connected to it in the end."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+        server.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            server.accept()
+            raise AssertionError("an app has connected to this host's loopback")
+
+
+async def _connects(stack: Stack, port: int) -> bool:
+    return (await stack.exec(connect_command(port), timeout_s=30)).return_code == 0
 
 
 def _require(condition: object, message: str) -> None:
@@ -26,6 +90,9 @@ def _require(condition: object, message: str) -> None:
 
 class StackContract:
     """Behaviour that the grader relies on."""
+
+    starts_browser: ClassVar[bool] = True
+    """False for a fake, which names a program but cannot start one."""
 
     async def test_set_up_is_reported(self, prepared: PreparedApp) -> None:
         """A prepared app's set-up succeeded and names its toolchain."""
@@ -107,3 +174,94 @@ class StackContract:
         """`close` can be called again."""
         await prepared.close()
         await prepared.close()
+
+    async def test_app_cannot_reach_this_hosts_loopback(self, prepared: PreparedApp) -> None:
+        """An app has a loopback of its own, without the grader's model server and the like."""
+        with _listening_here() as port:
+            async with prepared.stack() as stack:
+                own_port = urlsplit(stack.url).port or 0
+                _require(await _connects(stack, own_port), "an app reaches its own port")
+                _require(not await _connects(stack, port), "an app reaches none of this host's")
+
+    async def test_app_cannot_reach_another_stack(self, prepared: PreparedApp) -> None:
+        """Plans run beside each other: what one app listens on, another cannot connect to."""
+        async with prepared.stack() as one, prepared.stack() as two:
+            await one.restart_app({EXTRA_PORT_VARIABLE: str(EXTRA_PORT)})
+            ports = (await one.app_status()).listening_ports
+            _require(EXTRA_PORT in ports, f"the app listens on {EXTRA_PORT}, not only {ports}")
+            _require(await _connects(one, EXTRA_PORT), "its own stack reaches that port")
+            _require(not await _connects(two, EXTRA_PORT), "no other stack does")
+
+    async def test_failing_set_up_is_the_submissions_fault(
+        self, builder: StackBuilder, tmp_path: Path
+    ) -> None:
+        """`prepare` raises AppSetupFailed with the script's last words, and leaves nothing.
+
+        No retry reason: nobody but the app came between.
+        """
+        failing = f"echo {SETUP_WORDS} >&2; exit 7"
+        app = contract_app(tmp_path / "app", set_up=failing)
+        async with nothing_left_behind():
+            try:
+                await builder.prepare(app)
+            except AppSetupFailed as fault:
+                _require(SETUP_WORDS in str(fault), f"the reason is missing in {str(fault)!r}")
+                _require(fault.retry_reason is None, "a failing script is no reason to retry")
+            else:
+                raise AssertionError("set-up failed, and nothing was raised")
+
+    async def test_failing_start_is_the_submissions_fault(
+        self, builder: StackBuilder, tmp_path: Path
+    ) -> None:
+        """Entering raises AppStartFailed with the server's last words, and leaves nothing.
+
+        No retry reason: nobody but the app came between.
+        """
+        app = contract_app(tmp_path / "app", start=f"echo {START_WORDS} >&2; exit 3")
+        async with nothing_left_behind():
+            prepared = await builder.prepare(app)
+            try:
+                async with prepared.stack():
+                    raise AssertionError("the app does not start, and the stack was entered")
+            except AppStartFailed as fault:
+                _require(START_WORDS in str(fault), f"the reason is missing in {str(fault)!r}")
+                _require(fault.retry_reason is None, "a failing script is no reason to retry")
+            finally:
+                await prepared.close()
+
+    async def test_nothing_is_left_when_all_is_closed(
+        self, builder: StackBuilder, tmp_path: Path
+    ) -> None:
+        """Leaving a stack ends all that runs in it; closing the app removes its snapshot."""
+        app = contract_app(tmp_path / "app")
+        async with nothing_left_behind():
+            prepared = await builder.prepare(app)
+            async with prepared.stack() as stack:
+                await stack.exec("sleep 600 & exit 0", timeout_s=30)
+            await prepared.close()
+
+    async def test_browser_starts_in_the_apps_network(self, prepared: PreparedApp) -> None:
+        """`browser_executable` is a Chromium that reaches the app, and nothing of this host.
+
+        It takes Chromium's arguments and the pipe that Playwright talks through, and keeps
+        Chromium's own sandbox on.
+        """
+        async with prepared.stack() as stack:
+            program = stack.browser_executable
+            _require(isinstance(program, Path), f"{program!r} is no path")
+            if self.starts_browser:
+                with _listening_here() as port:
+                    await _require_browser(program, stack.url, f"http://127.0.0.1:{port}/")
+
+
+async def _require_browser(program: Path, url: str, foreign_url: str) -> None:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=program, chromium_sandbox=True)
+        page = await browser.new_page()
+        await page.goto(url)
+        _require(await page.inner_text("h1") == "Up", "the browser shows the app's page")
+        _require(await page.evaluate("isSecureContext"), "the app's page is a secure context")
+        with contextlib.suppress(PlaywrightError):
+            await page.goto(foreign_url, timeout=5000)
+            raise AssertionError("the browser reaches this host's loopback")
+        await browser.close()

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The vibench-gym authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a piece of work cleaned up: its processes, and all that the janitor was told of.
+
+What outlives a process (folders, control groups, containers) is registered with the janitor before
+it is made. So the janitor's list says what there may be to clean up, on every kind of stack.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vibench_gym.sandbox.cleanup import docker_objects, janitor
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+PATIENCE_S = 20.0
+_POLL_S = 0.1
+
+
+@contextlib.asynccontextmanager
+async def nothing_left_behind() -> AsyncIterator[None]:
+    """Fail if what was made within is still there some time after it.
+
+    Raises:
+        AssertionError: names what is left.
+    """
+    janitor.WorkFolder("first").remove()  # the first one starts the janitor, which stays
+    earlier = _descendants()
+    registered: dict[str, str] = {}
+    register = janitor.register
+
+    def watch(path: Path | str, kind: str) -> None:
+        registered[str(path)] = kind
+        register(path, kind)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(janitor, "register", watch)
+        yield
+    deadline = time.monotonic() + PATIENCE_S
+    while left := await asyncio.to_thread(_left, registered, earlier):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"left behind: {', '.join(left)}")
+        await asyncio.sleep(_POLL_S)
+
+
+def _left(registered: dict[str, str], earlier: set[int]) -> list[str]:
+    left = [f"process {pid}" for pid in _descendants() - earlier]
+    for name, kind in registered.items():
+        if kind == docker_objects.KIND:
+            docker, env, label = json.loads(name)
+            if not docker_objects.sweep(docker, env, label):
+                left.append(label)
+        elif os.path.lexists(name):
+            left.append(name)
+    return left
+
+
+def _descendants() -> set[int]:
+    """Processes that this one started, and those that they started."""
+    parents: dict[int, int] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                parents[int(folder.name)] = int(fields[1])
+    found = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
