@@ -127,6 +127,14 @@ async def test_a_graded_rollout_has_its_numbers_at_top_level(lab: GymLab) -> Non
         assert row[name] >= 0
 
 
+@pytest.mark.parametrize(("kind", "provider"), [("local", "bubblewrap"), ("compose", "docker")])
+async def test_what_held_the_app_is_named(lab: GymLab, kind: str, provider: str) -> None:
+    async with client_of(lab.server(stack={"kind": kind})) as client:
+        row = await verify(client, make_verify_body(lab.stored_app()))
+
+    assert row["verifier_sandbox_observation"]["provider"] == provider
+
+
 async def test_the_run_directory_is_one_that_reports_are_made_of(lab: GymLab) -> None:
     async with client_of(lab.server()) as client:
         row = await verify(client, make_verify_body(lab.stored_app(), rollout_id="3-0-ab"))

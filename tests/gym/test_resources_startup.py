@@ -13,7 +13,13 @@ from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
 from vibench_gym.core.tasks.task import bundled_tasks_dir, load_task
 from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
 from vibench_gym.gym.server.resources_server import VibenchResourcesServer
-from vibench_gym.gym.server.startup import check_host, folders, grader_models, vibench_root
+from vibench_gym.gym.server.startup import (
+    app_model,
+    check_host,
+    folders,
+    grader_models,
+    vibench_root,
+)
 from vibench_gym.llm.openai import OpenAIChatModel
 
 if TYPE_CHECKING:
@@ -64,6 +70,20 @@ def test_no_chromium(lab: GymLab) -> None:
 
     with pytest.raises(PrerequisiteMissing, match=r"Chromium: .*To fix it: .+"):
         check_host(config)
+
+
+def test_a_stack_that_there_is_not(lab: GymLab) -> None:
+    assert "stack.kind is one of local, compose" in start(lab.config(stack={"kind": "podman"}))
+
+
+@pytest.mark.parametrize("kind", ["local", "compose"])
+def test_apps_are_given_a_model_on_either_stack(
+    lab: GymLab, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("APP_KEY", "sk-of-the-operator-4711")
+    given = app_model(lab.config(app_key_env="APP_KEY", stack={"kind": kind}))
+    assert given is not None
+    assert given.api_key_env == "APP_KEY"
 
 
 @pytest.mark.parametrize("setting", ["artifact_dir", "results_dir"])

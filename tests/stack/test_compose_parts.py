@@ -17,19 +17,15 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from vibench_gym.cli.stacks import stack_config
 from vibench_gym.core.config import ComposeConfig, StackConfig
-from vibench_gym.core.errors import ConfigError, PrerequisiteMissing, SandboxUnavailable
+from vibench_gym.core.errors import PrerequisiteMissing, SandboxUnavailable
 from vibench_gym.sandbox.cleanup import docker_objects
 from vibench_gym.sandbox.zone.zone import StateLimitReached
 from vibench_gym.stack.compose import compose_file, file_transfer, relay_client, relay_server
-from vibench_gym.stack.compose.builder import ComposeStackBuilder
 from vibench_gym.stack.compose.checks import compose_checks
 from vibench_gym.stack.compose.engine import Engine, find_engine
 from vibench_gym.stack.compose.process import ContainerProcess
 from vibench_gym.stack.compose.project import Project
-from vibench_gym.stack.kinds import stack_builder
-from vibench_gym.stack.local.builder import LocalStackBuilder
 from vibench_gym.stack.socket_server import serving
 
 if TYPE_CHECKING:
@@ -251,13 +247,3 @@ async def test_an_app_that_ends_as_if_it_was_killed_is_no_disturbance(
     assert not app.killed
     assert not app.killed_unasked
     await app.forget()
-
-
-def test_the_stack_is_the_one_that_was_asked_for() -> None:
-    assert isinstance(stack_builder(stack_config("local")), LocalStackBuilder)
-    chosen = stack_config("compose", "mine/image")
-    assert chosen.compose.app_image == "mine/image"
-    assert isinstance(stack_builder(chosen), ComposeStackBuilder)
-    for kind, image, said in (("podman", None, "one of local"), ("local", "x", "--image is for")):
-        with pytest.raises(ConfigError, match=said):
-            stack_config(kind, image)

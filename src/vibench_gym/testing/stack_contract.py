@@ -25,6 +25,8 @@ from vibench_gym.testing.left_behind import nothing_left_behind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from playwright.async_api import Page
+
     from vibench_gym.stack.base import PreparedApp, Stack, StackBuilder
 
 SEED = Seed(files={"seed.sh": b"exit 0\n", "data/a.txt": "ä\n".encode()}, env={"CONTRACT": "1"})
@@ -33,6 +35,7 @@ EXTRA_PORT_VARIABLE = "CONTRACT_PORT"
 EXTRA_PORT = 8123
 SETUP_WORDS = "no such package"
 START_WORDS = "cannot find module"
+_LIST_ALL = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; ls -a /home /tmp"
 _SERVER = f"""
 import http.server, os, threading
 page = b"<!DOCTYPE html><title>Up</title><h1>Up</h1>"
@@ -93,6 +96,8 @@ class StackContract:
 
     starts_browser: ClassVar[bool] = True
     """False for a fake, which names a program but cannot start one."""
+    private_files: ClassVar[tuple[str, ...]] = ("/app/server.py", "/venv/pyvenv.cfg")
+    """Files of the stack that its browser must not open; a kind may add its own."""
 
     async def test_set_up_is_reported(self, prepared: PreparedApp) -> None:
         """A prepared app's set-up succeeded and names its toolchain."""
@@ -241,27 +246,44 @@ class StackContract:
             await prepared.close()
 
     async def test_browser_starts_in_the_apps_network(self, prepared: PreparedApp) -> None:
-        """`browser_executable` is a Chromium that reaches the app, and nothing of this host.
+        """`browser_executable` is a Chromium that reaches the app, and nothing else.
 
-        It takes Chromium's arguments and the pipe that Playwright talks through, and keeps
-        Chromium's own sandbox on.
+        It takes Chromium's arguments and the pipe that Playwright talks through. Chromium's own
+        sandbox is on; its files and processes are apart from the app's.
         """
         async with prepared.stack() as stack:
             program = stack.browser_executable
             _require(isinstance(program, Path), f"{program!r} is no path")
-            if self.starts_browser:
+            if not self.starts_browser:
+                return
+            async with async_playwright() as playwright:
+                browser = await playwright.chromium.launch(
+                    executable_path=program, chromium_sandbox=True
+                )
+                page = await browser.new_page()
+                await _require_page(page, stack.url)
                 with _listening_here() as port:
-                    await _require_browser(program, stack.url, f"http://127.0.0.1:{port}/")
+                    for host in (f"127.0.0.1:{port}", "169.254.169.254", "example.org"):
+                        await _require_refused(page, f"http://{host}/")
+                for path in self.private_files:
+                    await _require_refused(page, f"file://{path}")
+                visible = await stack.exec(_LIST_ALL, timeout_s=30)
+                _require("chrom" not in visible.stdout, "the app sees nothing of the browser's")
+                await browser.close()
+            _require((await stack.app_status()).running, "the app outlives the browser")
 
 
-async def _require_browser(program: Path, url: str, foreign_url: str) -> None:
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=program, chromium_sandbox=True)
-        page = await browser.new_page()
-        await page.goto(url)
-        _require(await page.inner_text("h1") == "Up", "the browser shows the app's page")
-        _require(await page.evaluate("isSecureContext"), "the app's page is a secure context")
-        with contextlib.suppress(PlaywrightError):
-            await page.goto(foreign_url, timeout=5000)
-            raise AssertionError("the browser reaches this host's loopback")
-        await browser.close()
+async def _require_page(page: Page, url: str) -> None:
+    await page.goto(url)
+    _require(await page.inner_text("h1") == "Up", "the browser shows the app's page")
+    _require(await page.evaluate("isSecureContext"), "the app's page is a secure context")
+    _require((await page.screenshot()).startswith(b"\x89PNG"), "pages can be pictured")
+    await page.goto("chrome://sandbox")
+    sandboxed = "You are adequately sandboxed" in await page.inner_text("body")
+    _require(sandboxed, "Chromium's own sandbox is on")
+
+
+async def _require_refused(page: Page, url: str) -> None:
+    with contextlib.suppress(PlaywrightError):
+        await page.goto(url, timeout=5000)
+        raise AssertionError(f"the browser opens {url}")
