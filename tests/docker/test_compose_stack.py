@@ -55,12 +55,15 @@ class TestComposeStackKeepsTheContract(StackContract):
 
     @pytest.fixture
     async def prepared(
-        self, request: pytest.FixtureRequest, builder: StackBuilder, tmp_path: Path
+        self,
+        request: pytest.FixtureRequest,
+        shared_app: ComposePreparedApp,
+        builder: StackBuilder,
+        tmp_path: Path,
     ) -> PreparedApp:
         if "closing" in request.node.name:
             return await builder.prepare(contract_app(tmp_path / "app"))
-        app: PreparedApp = request.getfixturevalue("shared_app")
-        return app
+        return shared_app
 
 
 async def test_python_app_with_a_package_a_schema_and_a_seed(

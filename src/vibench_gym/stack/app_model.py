@@ -140,8 +140,8 @@ class AppModelRelay:
         try:
             await self._carry(request, body, writer)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            said = redact(f"the model is not reachable: {type(error).__name__}\n", [self.key])
-            await send_response(writer, request, 502, said.encode())
+            message = redact(f"the model is not reachable: {type(error).__name__}\n", [self.key])
+            await send_response(writer, request, 502, message.encode())
 
     def _judge(self, request: Request) -> tuple[int, int]:
         """A status to refuse with (0: carry it) and the body's length."""

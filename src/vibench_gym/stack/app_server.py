@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The app's server process: started through bash, awaited until it serves, explained when not.
 
-Whatever it does (ends, hangs, answers rubbish, takes another port) becomes an `AppStartFailed`
+All that it may do wrong (end, hang, answer rubbish, take another port) becomes an `AppStartFailed`
 whose message says what was seen, so that a zero can be understood without running anything again.
 """
 

@@ -56,7 +56,7 @@ class AppStatus:
     log_tail: str
     listening_ports: tuple[int, ...]
     external_kill: str | None = None
-    """What in the stack somebody outside of it has killed, which no app can do."""
+    """What part of the stack was killed from outside, which no app can do; None if none was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ def made_once(entry: Path, make: Callable[[Path], None]) -> Path:
             with WorkFolder("making", entry.parent) as making:
                 content = making / "content"
                 content.mkdir()
-                content.chmod(0o755)  # whatever the umask is: boxes have users of their own
+                content.chmod(0o755)  # not by the umask: boxes have users of their own
                 make(content)
                 content.rename(entry)
     return entry

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What an app is made with, told from its own manifests: for people, nothing depends on it."""
+"""What an app is made with, by its own manifests: shown to people, nothing depends on it."""
 
 from __future__ import annotations
 

@@ -224,9 +224,9 @@ class StackLifecycle(ABC):
     async def _enter_seeded(self, seed: Seed) -> None:
         result = await self.apply_seed(seed)
         if result.return_code != 0:
-            said = (result.stdout + result.stderr)[-1000:]
+            output = (result.stdout + result.stderr)[-1000:]
             raise SeedingFailed(
-                f"{SEED_SCRIPT} ended with {result.return_code} in a fresh stack: {said}"
+                f"{SEED_SCRIPT} ended with {result.return_code} in a fresh stack: {output}"
             )
 
     @contextlib.contextmanager

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run of `setup-environment.sh` and its snapshot, in the same order on every kind of stack.
 
-Whatever the script does (fails, hangs, fills its space, leaves files that cannot be copied) is the
-app's fault; only what also happens to the template, without the app, is ours. So is a registry that
-failed the script and fails us, too: then even a script that ended well does not count, for scripts
-often go on without the packages they asked for.
+All that the script may do wrong (fail, hang, fill its space, leave files that cannot be copied) is
+the app's fault; only what also happens to the template, without the app, is ours. So is a registry
+that failed the script and fails us, too: then even a script that ended well does not count, for
+scripts often go on without the packages they asked for.
 """
 
 from __future__ import annotations

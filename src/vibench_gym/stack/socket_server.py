@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Answering on a listening socket until told to stop, and leaving no connection behind.
+"""Answering on a listening socket until left, and leaving no connection behind.
 
 What asyncio's own server offers for that (`abort_clients`, 3.13) other event loops lack, and the
 servers of NeMo Gym run on uvloop; so connections are kept here.

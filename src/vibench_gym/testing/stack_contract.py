@@ -127,8 +127,8 @@ class StackContract:
     async def test_exec_returns_output_and_code(self, prepared: PreparedApp) -> None:
         """A command's failure is a result, never an exception."""
         async with prepared.stack() as stack:
-            said = await stack.exec("echo hello", timeout_s=30)
-            _require((said.stdout, said.return_code) == ("hello\n", 0), f"echo gave {said!r}")
+            echo = await stack.exec("echo hello", timeout_s=30)
+            _require((echo.stdout, echo.return_code) == ("hello\n", 0), f"echo gave {echo!r}")
             failed = await stack.exec("exit 3", timeout_s=30)
             _require(failed.return_code == 3, f"exit 3 gave {failed!r}")  # noqa: PLR2004 - as asked
 

@@ -56,8 +56,8 @@ async def control(engine: Engine, config: StackConfig, template: Path) -> None:
 
 
 async def _last_words(project: Project) -> str:
-    said = await project.engine.call("logs", "--tail", "20", project.container("database"))
-    return f"PostgreSQL's last words: {(said.stdout + said.stderr).strip()[-2000:] or '(none)'}"
+    logs = await project.engine.call("logs", "--tail", "20", project.container("database"))
+    return f"PostgreSQL's last words: {(logs.stdout + logs.stderr).strip()[-2000:] or '(none)'}"
 
 
 async def stop_database(project: Project) -> None:

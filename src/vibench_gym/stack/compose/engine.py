@@ -73,8 +73,8 @@ class Engine:
         """
         result = await self.call(*arguments)
         if result.return_code != 0:
-            said = (result.stderr or result.stdout).strip()[-500:]
-            raise SandboxUnavailable(f"docker {arguments[0]} failed: {said or result.error_type}")
+            output = (result.stderr or result.stdout).strip()[-500:]
+            raise SandboxUnavailable(f"docker {arguments[0]} failed: {output or result.error_type}")
         return result.stdout.strip()
 
     async def compose_call(self, *arguments: str) -> ExecResult:
@@ -139,8 +139,8 @@ async def find_engine(config: ComposeConfig) -> Engine:
     engine = Engine(docker, compose, host, env, config.engine_timeout_s)
     asked = await engine.call("info", "--format", "{{.ServerVersion}} {{.SecurityOptions}}")
     if asked.return_code != 0 or not asked.stdout.strip():
-        said = (asked.stderr or asked.stdout).strip()[-300:]
-        raise PrerequisiteMissing(f"no Docker engine answers at {host}: {said}", "start dockerd")
+        output = (asked.stderr or asked.stdout).strip()[-300:]
+        raise PrerequisiteMissing(f"no Docker engine answers at {host}: {output}", "start dockerd")
     if "name=userns" in asked.stdout:
         raise PrerequisiteMissing(
             "the Docker engine remaps user ids, which volumes in memory do not follow",

@@ -107,7 +107,7 @@ async def write_seed(project: Project, files: Mapping[str, bytes]) -> None:
     if not files:
         return
     packed = await asyncio.to_thread(_packed, files)
-    done = await _transfer(project, "shell", _WRITE_SEED, told=packed, timeout_s=_SEED_S)
+    done = await _transfer(project, "shell", _WRITE_SEED, input_bytes=packed, timeout_s=_SEED_S)
     _raise_if_failed(done, "the seed cannot be written")
 
 
@@ -180,7 +180,7 @@ async def _transfer(
     service: Service,
     command: str,
     *,
-    told: bytes = b"",
+    input_bytes: bytes = b"",
     target: IO[bytes] | None = None,
     limit: int = MIB,
     timeout_s: float = _TRANSFER_S,
@@ -194,7 +194,7 @@ async def _transfer(
         env=dict(project.engine.env),
         start_new_session=True,
     )
-    talking = asyncio.create_task(process.communicate(told))
+    talking = asyncio.create_task(process.communicate(input_bytes))
     try:
         async with asyncio.timeout(timeout_s):
             while not talking.done():

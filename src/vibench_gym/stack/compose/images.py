@@ -122,8 +122,8 @@ async def make_local_image(engine: Engine, config: StackConfig, tag: str) -> str
             process.kill()
             await asyncio.shield(process.wait())
     if process.returncode != 0:
-        said = errors.decode("utf-8", "replace")[-500:]
-        raise PrerequisiteMissing(f"the engine did not take the image: {said}", "docker info")
+        message = errors.decode("utf-8", "replace")[-500:]
+        raise PrerequisiteMissing(f"the engine did not take the image: {message}", "docker info")
     return output.decode().strip()
 
 

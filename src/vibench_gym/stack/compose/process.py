@@ -85,7 +85,7 @@ async def run(
     env: Mapping[str, str] | None = None,
     service: Service = "shell",
 ) -> ExecResult:
-    """Run a shell command in `/app`; whatever it does is a result.
+    """Run a shell command in `/app`; its failure is a result.
 
     Raises:
         SandboxUnavailable: the engine is gone.

@@ -142,8 +142,8 @@ class Project:
             "--project-name", self.name, "--file", file, "up", "--detach", *self._services
         )
         if up.return_code != 0:
-            said = (up.stderr or up.stdout).strip()[-1000:]
-            raise SandboxUnavailable(f"the containers do not come up: {said}")
+            output = (up.stderr or up.stdout).strip()[-1000:]
+            raise SandboxUnavailable(f"the containers do not come up: {output}")
         self._is_up = True
 
     async def _await_relay(self) -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The relay's server: the only way into and out of a stack's network, alone in its container.
 
-Standard library only, any Python from 3.8 on: it is copied into a container of whatever image. On
+Standard library only, any Python from 3.8 on: it is copied into a container of any image. On
 its Unix socket it takes one line per connection:
 
     connect 4 8000     answered `ok`, then the connection is one to that port of loopback (4 or 6);

@@ -91,8 +91,8 @@ async def _make(engine: Engine, config: StackConfig, folder: Path) -> None:
             )
         cluster = await engine.call("exec", project.container("database"), "sh", "-c", _INITIALISE)
         if cluster.return_code != 0:
-            said = (cluster.stdout + cluster.stderr).strip()[-1000:]
-            raise DatabaseUnavailable(f"initdb ended with {cluster.return_code}: {said}")
+            output = (cluster.stdout + cluster.stderr).strip()[-1000:]
+            raise DatabaseUnavailable(f"initdb ended with {cluster.return_code}: {output}")
         with postgres.failure_is_ours():
             await start_database(project)
         await stop_database(project)

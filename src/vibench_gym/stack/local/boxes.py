@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vibench_gym.stack.toolchain.chromium import Chromium
     from vibench_gym.stack.toolchain.toolchain import Toolchain
 
-# Playwright names a profile folder on the host, wherever TMPDIR points there; the last one counts.
+# Playwright names a profile folder of the host's; Chromium takes the last one that is named.
 _OWN_PROFILE = 'exec "$0" "$@" --user-data-dir=/tmp/profile'
 
 

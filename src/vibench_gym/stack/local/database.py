@@ -60,8 +60,8 @@ class Database:
             spec, stdin=f"{postgres.PASSWORD}\n".encode(), timeout_s=INIT_TIMEOUT_S
         )
         if result.return_code != 0:
-            said = (result.stdout + result.stderr)[-2000:]
-            raise PostgresNotStarted(f"initdb ended with {result.return_code}: {said}")
+            output = (result.stdout + result.stderr)[-2000:]
+            raise PostgresNotStarted(f"initdb ended with {result.return_code}: {output}")
 
     async def start(self) -> None:
         """Start the server on the cluster in the zone's state and wait until it takes connections.

@@ -70,8 +70,8 @@ async def _make_venv(zone: Zone, toolchain: Toolchain, config: StackConfig) -> N
     )
     result = await zone.run(spec, timeout_s=VENV_TIMEOUT_S)
     if result.return_code != 0:
-        said = (result.stdout + result.stderr)[-1000:]
+        output = (result.stdout + result.stderr)[-1000:]
         raise PrerequisiteMissing(
-            f"Python {python.version} at {str(python.prefix)!r} makes no virtualenv: {said}",
+            f"Python {python.version} at {str(python.prefix)!r} makes no virtualenv: {output}",
             "set app_python to a complete Python 3.12",
         )

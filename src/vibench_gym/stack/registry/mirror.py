@@ -49,8 +49,8 @@ MIRROR_PORT = 3141
 MAX_CONNECTIONS = 256
 MAX_BLOCKED_HOSTS = 200
 MAX_REQUESTS = 10_000
-"""Of one set-up. A tree of 1,500 npm packages takes 3,000; who asks for more may well be told by a
-registry to slow down, and that excuses nobody."""
+"""Of one set-up. A tree of 1,500 npm packages takes 3,000; an app that asks for more may well be
+refused by a registry for that, which is no excuse."""
 IDLE_S = 60.0
 SEND_S = 120.0
 _SAFE_PATH = re.compile(r"/[A-Za-z0-9@%._~!$'()*+,;:=/-]*")

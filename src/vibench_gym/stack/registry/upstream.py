@@ -61,7 +61,7 @@ class CachedFile:
 
 
 class Upstream:
-    """A cached client of the hosts it is told to trust; shared by all mirrors of a process."""
+    """A cached client of package registries; shared by all mirrors of a process."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Upstream:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._down_until: dict[str, float] = {}
         self._lacking = MIB
-        """So much room there has to be before the cache is said to work."""
+        """Room that there has to be before the cache is believed to work."""
 
     async def __aenter__(self) -> Self:
         """Drop the oldest files where the cache has outgrown its size."""

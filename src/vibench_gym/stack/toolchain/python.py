@@ -97,7 +97,7 @@ def find_app_python(configured: Path | None = None) -> AppPython:
 
 
 def _candidates(series: str) -> Iterator[Path]:
-    # pyenv's shims run whatever a folder's .python-version says, so its versions come directly.
+    # pyenv's shims run what a folder's .python-version says, so its versions come directly.
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         found = shutil.which(f"python{series}", path=folder) if folder else None
         if found and "shims" not in Path(found).parts:
@@ -134,11 +134,11 @@ def _probe(executable: Path) -> AppPython | None:
             env=env,
             stdin=subprocess.DEVNULL,
         )
-        told = json.loads(done.stdout)
+        facts = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
-    prefix = Path(told["prefix"]).resolve()
-    series = ".".join(map(str, told["limit"]))
+    prefix = Path(facts["prefix"]).resolve()
+    series = ".".join(map(str, facts["limit"]))
     if not (prefix / "bin" / f"python{series}").exists():
         return None
-    return AppPython(version=told["version"], prefix=prefix, shared=told["shared"])
+    return AppPython(version=facts["version"], prefix=prefix, shared=facts["shared"])

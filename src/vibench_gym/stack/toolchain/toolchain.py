@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What apps are run with: Python, Node and PostgreSQL, found on this host and probed.
 
-Each is seen by the boxes read-only at a fixed place, whatever the host's layout is.
+Boxes see each read-only at a fixed place, on every layout of the host.
 """
 
 from __future__ import annotations
