@@ -11,6 +11,12 @@ import pytest
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.stack.base import Seed
+from vibench_gym.testing.contract_app import (
+    EXTRA_PORT,
+    EXTRA_PORT_VARIABLE,
+    SETUP_WORDS,
+    START_WORDS,
+)
 from vibench_gym.testing.fake_stack import (
     OK,
     RUNNING,
@@ -18,14 +24,7 @@ from vibench_gym.testing.fake_stack import (
     FakeStack,
     FakeStackBuilder,
 )
-from vibench_gym.testing.stack_contract import (
-    EXTRA_PORT,
-    EXTRA_PORT_VARIABLE,
-    SETUP_WORDS,
-    START_WORDS,
-    StackContract,
-    connect_command,
-)
+from vibench_gym.testing.stack_contract import StackContract, connect_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

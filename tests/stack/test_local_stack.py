@@ -11,7 +11,8 @@ from vibench_gym.core.config import ProcessLimits, StackConfig
 from vibench_gym.core.errors import SandboxUnavailable, SeedingFailed
 from vibench_gym.stack.base import Seed
 from vibench_gym.stack.local.builder import LocalStackBuilder
-from vibench_gym.testing.stack_contract import StackContract, contract_app
+from vibench_gym.testing.contract_app import contract_app
+from vibench_gym.testing.stack_contract import StackContract
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

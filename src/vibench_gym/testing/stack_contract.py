@@ -3,8 +3,8 @@
 """What every stack must do, as a pytest mixin.
 
 Inherit from `StackContract` and give it two fixtures: `builder`, a `StackBuilder` of the kind under
-test, and `prepared`, the `PreparedApp` that it makes of `contract_app`. A new kind of stack is
-right when this passes; each docstring says what it has to do.
+test, and `prepared`, the `PreparedApp` that it makes of `contract_app.contract_app`. A new kind
+of stack is right when this passes; each docstring says what it has to do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import async_playwright
 
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed
-from vibench_gym.stack.base import SETUP_SCRIPT, START_SCRIPT, Seed
+from vibench_gym.stack.base import Seed
+from vibench_gym.testing.contract_app import (
+    EXTRA_PORT,
+    EXTRA_PORT_VARIABLE,
+    SETUP_WORDS,
+    START_WORDS,
+    contract_app,
+)
 from vibench_gym.testing.left_behind import nothing_left_behind
 
 if TYPE_CHECKING:
@@ -30,39 +37,7 @@ if TYPE_CHECKING:
     from vibench_gym.stack.base import PreparedApp, Stack, StackBuilder
 
 SEED = Seed(files={"seed.sh": b"exit 0\n", "data/a.txt": "ä\n".encode()}, env={"CONTRACT": "1"})
-EXTRA_PORT_VARIABLE = "CONTRACT_PORT"
-"""Where it is set in the app's environment, the contract's app listens there, too."""
-EXTRA_PORT = 8123
-SETUP_WORDS = "no such package"
-START_WORDS = "cannot find module"
 _LIST_ALL = "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; ls -a /home /tmp"
-_SERVER = f"""
-import http.server, os, threading
-page = b"<!DOCTYPE html><title>Up</title><h1>Up</h1>"
-class Page(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(page)))
-        self.end_headers()
-        self.wfile.write(page)
-def server(port):
-    return http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Page)
-if extra := os.environ.get("{EXTRA_PORT_VARIABLE}"):
-    threading.Thread(target=server(extra).serve_forever, daemon=True).start()
-server(os.environ["APPLICATION_PORT"]).serve_forever()
-"""
-
-
-def contract_app(
-    folder: Path, *, set_up: str = "true", start: str = "exec python3 server.py"
-) -> Path:
-    """Write the app that the contract is about: one page at every path."""
-    folder.mkdir(parents=True)
-    (folder / SETUP_SCRIPT).write_text(f"{set_up}\n", encoding="utf-8")
-    (folder / START_SCRIPT).write_text(f"{start}\n", encoding="utf-8")
-    (folder / "server.py").write_text(_SERVER, encoding="utf-8")
-    return folder
 
 
 def connect_command(port: int) -> str:
