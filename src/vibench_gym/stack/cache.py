@@ -15,7 +15,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

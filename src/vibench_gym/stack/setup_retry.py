@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+    from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
     from vibench_gym.stack.base import SetupReport
 
 

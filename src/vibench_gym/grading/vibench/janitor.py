@@ -16,11 +16,10 @@ import signal
 import sys
 from dataclasses import asdict, dataclass
 
-from vibench_gym.grading.vibench import leftovers
+from vibench_gym.grading.vibench import docker_objects
 from vibench_gym.sandbox.cleanup.janitor_list import (
     JanitorList,
-    isolated_python,
-    read_to_the_owners_end,
+    read_until_owner_ends,
 )
 
 _REMOVE_FOR_S = 120.0
@@ -37,12 +36,7 @@ class Run:
     """For the docker client: where the engine is."""
 
 
-def program(module: str, *arguments: str) -> list[str]:
-    """The command that runs one of this package's stdlib-only modules apart from site-packages."""
-    return isolated_python(f"vibench_gym.grading.vibench.{module}", *arguments)
-
-
-_list = JanitorList(lambda owner: program("janitor", owner))
+_list = JanitorList("vibench_gym.grading.vibench.janitor")
 
 
 def register(run: Run) -> None:
@@ -67,10 +61,10 @@ def forget(run: str) -> None:
 
 def main() -> None:
     """Wait until the grader, whose pid is the last argument, is gone; then clean up."""
-    entries = read_to_the_owners_end(int(sys.argv[-1])).values()
+    entries = read_until_owner_ends(int(sys.argv[-1])).values()
     for pid in [entry for entry in entries if isinstance(entry, int)]:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
     for run in [Run(**entry) for entry in entries if isinstance(entry, dict)]:
-        leftovers.remove(run.docker, run.environment, run.run, run.folder, _REMOVE_FOR_S)
+        docker_objects.remove(run.docker, run.environment, run.run, run.folder, _REMOVE_FOR_S)
         shutil.rmtree(run.folder, ignore_errors=True)

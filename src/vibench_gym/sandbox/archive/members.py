@@ -25,7 +25,7 @@ CHUNK = 256 * 1024
 MAX_SECONDS = 300.0
 """For one archive; work that no other limit counts (empty compressed streams) ends here."""
 MAX_NAMED = 1000
-"""Dropped members kept by name; the rest is counted."""
+"""DroppedMember members kept by name; the rest is counted."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedMember:
     """A member that was left out, and why."""
 
     name: str
@@ -71,7 +71,7 @@ def rejected(message: str) -> NoReturn:
     raise ArtifactRejected(ArtifactStatus.REJECTED, message)
 
 
-class Meter:
+class BudgetMeter:
     """Counts members, bytes and time of one artifact against its budget.
 
     Every method raises ArtifactRejected (`too_large`) at the first unit too many.

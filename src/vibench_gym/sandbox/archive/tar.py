@@ -12,7 +12,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.archive.members import CHUNK, Kind, Member, Meter, rejected, too_large
+from vibench_gym.sandbox.archive.members import (
+    CHUNK,
+    BudgetMeter,
+    Kind,
+    Member,
+    rejected,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +67,7 @@ def is_tar_header(block: bytes) -> bool:
     return wanted in (sum(plain), sum(byte - 256 if byte > 127 else byte for byte in plain))  # noqa: PLR2004 - old writers sum signed bytes
 
 
-def read_tar(stream: TarStream, meter: Meter) -> Iterator[Member]:
+def read_tar(stream: TarStream, meter: BudgetMeter) -> Iterator[Member]:
     """The members of a tar stream.
 
     Raises:

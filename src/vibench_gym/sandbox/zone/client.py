@@ -11,7 +11,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.sandbox.cleanup.janitor import python_command
+from vibench_gym.sandbox.isolated_python import isolated_python
 from vibench_gym.sandbox.zone.daemon.protocol import Decoder, ProtocolBroken, close_all, encode
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ZoneClient:
         with theirs:
             number = str(theirs.fileno())
             self._process = await asyncio.create_subprocess_exec(
-                *python_command("zone.daemon.main", number),
+                *isolated_python("vibench_gym.sandbox.zone.daemon.main", number),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.sandbox.cleanup.locks import try_lock
+from vibench_gym.sandbox.locks import try_lock
 
 BASE = 200_000
 SLOTS = 1000

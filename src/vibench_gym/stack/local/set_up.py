@@ -21,7 +21,7 @@ from vibench_gym.core.errors import (
     DatabaseUnavailable,
     SandboxUnavailable,
 )
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder, remove_tree
+from vibench_gym.sandbox.cleanup.tree_removal import remove_tree
 from vibench_gym.sandbox.zone.zone import StateLimitReached, UidLease, Zone
 from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.base import SetupReport
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
     from vibench_gym.sandbox.zone.zone import Box
     from vibench_gym.stack.host import Host
 

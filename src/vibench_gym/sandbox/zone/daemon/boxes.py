@@ -15,18 +15,18 @@ import os
 import resource
 import signal
 
-from vibench_gym.sandbox.zone.daemon import watch
+from vibench_gym.sandbox.control_groups import BoxGroup
+from vibench_gym.sandbox.zone.daemon import procfs
 from vibench_gym.sandbox.zone.daemon.bwrap_arguments import bwrap_arguments, memory_folders
-from vibench_gym.sandbox.zone.daemon.cgroup import BoxGroup
 from vibench_gym.sandbox.zone.daemon.limits import limit_processes, set_limit
-from vibench_gym.sandbox.zone.daemon.output import Output
+from vibench_gym.sandbox.zone.daemon.output_pipe import OutputPipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from vibench_gym.sandbox.zone.daemon.root import ZoneRoot
+    from vibench_gym.sandbox.zone.daemon.rootfs import ZoneRoot
 
 _FIRST_SPARE_FD = 64
 _PRIVATE_FD = 10
@@ -63,7 +63,7 @@ class BoxProcess:
         self.ended_by_us = False
         self.exit_code: int | None = None
         self.wait_status: int | None = None
-        self.outputs: list[Output] = []
+        self.outputs: list[OutputPipe] = []
         self._status_text = b""
         self._group = self._make_group(groups, root)
         options = bwrap_arguments(spec, root.stage)
@@ -95,7 +95,7 @@ class BoxProcess:
         if not self.spec["logs"]:
             return list(fds)
         limit = self.limits["output_bytes"]
-        self.outputs = [Output(fd, limit) for fd in fds[1:] if fd is not None]
+        self.outputs = [OutputPipe(fd, limit) for fd in fds[1:] if fd is not None]
         writers = [output.writer for output in self.outputs]
         return [fds[0], writers[0], writers[-1]]
 
@@ -213,8 +213,8 @@ class BoxProcess:
         """
         limit = self.limits["memory_bytes"]
         if self._group is None and self.first_pid is not None:
-            limit -= watch.memory_folder_bytes(self.first_pid, memory_folders(self.spec))
-        return self.out_of_memory() or watch.exceeds_memory(pids, limit)
+            limit -= procfs.memory_folder_bytes(self.first_pid, memory_folders(self.spec))
+        return self.out_of_memory() or procfs.exceeds_memory(pids, limit)
 
     def remove_group(self) -> bool:
         """Remove the box's control group; False while the kernel still holds it."""

@@ -16,9 +16,9 @@ import socket
 import sys
 
 from vibench_gym.sandbox.zone.daemon import mounts
+from vibench_gym.sandbox.zone.daemon.event_loop import SEND_TIMEOUT_S, ZoneDaemon
 from vibench_gym.sandbox.zone.daemon.protocol import Decoder, send
-from vibench_gym.sandbox.zone.daemon.root import HOST, ZoneRoot
-from vibench_gym.sandbox.zone.daemon.service import SEND_TIMEOUT_S, ZoneDaemon
+from vibench_gym.sandbox.zone.daemon.rootfs import HOST, ZoneRoot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

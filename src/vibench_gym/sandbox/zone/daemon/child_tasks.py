@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MAX_ANSWER = 65536
 
 
-class Helpers:
+class ChildTasks:
     """Children at work, and whom to tell when they are done."""
 
     def __init__(self) -> None:

@@ -13,7 +13,14 @@ import pytest
 
 HERE = Path(__file__).parent
 AS_USER = [sys.executable, str(HERE / "ordinary_user.py"), sys.executable]
-TESTS = ("zone", "isolation", "limits", "owner_death", "bubblewrap", "browser_box")
+TESTS = (
+    "zone/test_zone.py",
+    "zone/test_isolation.py",
+    "zone/test_limits.py",
+    "zone/test_browser_box.py",
+    "cleanup/test_owner_death.py",
+    "test_bubblewrap.py",
+)
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -22,11 +29,12 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", TESTS)
-def test_as_an_ordinary_user(name: str) -> None:
-    argv = [*AS_USER, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / f"test_{name}.py")]
+@pytest.mark.parametrize("path", TESTS)
+def test_as_an_ordinary_user(path: str) -> None:
+    tests = HERE.parent / path
+    argv = [*AS_USER, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
     done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=500, check=False, cwd=HERE.parents[1]
+        argv, capture_output=True, text=True, timeout=500, check=False, cwd=HERE.parents[2]
     )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
 

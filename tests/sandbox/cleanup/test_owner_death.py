@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from vibench_gym.sandbox.cleanup.janitor import PREFIX
-from vibench_gym.sandbox.zone.daemon import cgroup
+from vibench_gym.sandbox import control_groups
+from vibench_gym.sandbox.cleanup.work_folder import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -72,7 +72,7 @@ def _processes_of(folder: Path, tag: str) -> list[str]:
 
 
 def _groups(tag: str) -> list[str]:
-    places = set(cgroup.find_base().values())
+    places = set(control_groups.find_base().values())
     return [str(path) for place in places for path in Path(place).glob(f"doomed{tag}-*")]
 
 

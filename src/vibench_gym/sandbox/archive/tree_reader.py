@@ -1,11 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a folder that may change under us and that nobody trusts: no link is ever followed.
-
-Also decides what a dependency tree is. Only trees that set-up makes again are left out: a
-virtualenv (it has `pyvenv.cfg`), `node_modules` beside a `package.json`, caches that say so.
-A source folder that is merely called `env` stays.
-"""
+"""Reads a folder that may change under us and that nobody trusts: no link is ever followed."""
 
 from __future__ import annotations
 
@@ -13,51 +8,23 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.archive.members import CHUNK, Dropped, Member, Meter, printable, too_large
+from vibench_gym.sandbox.archive.dependency_trees import is_dependency_tree
+from vibench_gym.sandbox.archive.folders import FOLDER_FLAGS, names_in
+from vibench_gym.sandbox.archive.members import CHUNK, BudgetMeter, DroppedMember, Member, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
-FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_CACHES = frozenset({b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache"})
-_CACHE_TAG = b"CACHEDIR.TAG"
-_NPM_CACHE = b"_cacache"
-
-
-def is_left_out(name: bytes, inside: Collection[bytes], beside: Collection[bytes]) -> bool:
-    """Whether a folder is a dependency tree or cache, by its name, content and neighbours."""
-    if b"pyvenv.cfg" in inside:
-        return True
-    if name == b"node_modules":
-        return b"package.json" in beside
-    if name in (b".npm", b".cache"):
-        return _NPM_CACHE in inside or _CACHE_TAG in inside
-    return name in _CACHES
-
-
-def names_in(folder: int, meter: Meter) -> list[bytes]:
-    """The sorted names in an open folder.
-
-    Raises:
-        ArtifactRejected: there are more than the budget's members.
-    """
-    names: list[bytes] = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            names.append(os.fsencode(entry.name))
-            if len(names) > meter.budget.members:
-                too_large(f"more than {meter.budget.members} members")
-    return sorted(names)
 
 
 class TreeReader:
     """The members of a folder, in a fixed order; what cannot be read is recorded, not raised."""
 
-    def __init__(self, root: int, meter: Meter) -> None:
+    def __init__(self, root: int, meter: BudgetMeter) -> None:
         self._root = root
         self._meter = meter
-        self.dropped: list[Dropped] = []
+        self.dropped: list[DroppedMember] = []
         self.left_out: list[str] = []
 
     def members(self) -> Iterator[Member]:
@@ -89,7 +56,7 @@ class TreeReader:
         folder = os.open(name, FOLDER_FLAGS, dir_fd=parent)
         try:
             names = names_in(folder, self._meter)
-            if is_left_out(name, frozenset(names), beside):
+            if is_dependency_tree(name, frozenset(names), beside):
                 self.left_out.append(printable(path))
                 return
             self._meter.add_member()
@@ -119,7 +86,7 @@ class TreeReader:
                 os.close(descriptor)
 
     def _drop(self, path: bytes, reason: str) -> None:
-        self.dropped.append(Dropped(printable(path), reason))
+        self.dropped.append(DroppedMember(printable(path), reason))
 
 
 def _read(descriptor: int, size: int) -> Iterator[bytes | int]:

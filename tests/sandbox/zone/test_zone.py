@@ -17,9 +17,9 @@ import pytest
 from support.boxes import python, shell
 from vibench_gym.core.config import ProcessLimits
 from vibench_gym.core.errors import PrerequisiteMissing, SandboxUnavailable
+from vibench_gym.sandbox import control_groups
 from vibench_gym.sandbox.cleanup import janitor
-from vibench_gym.sandbox.cleanup.janitor import remove_tree
-from vibench_gym.sandbox.zone.daemon import cgroup
+from vibench_gym.sandbox.cleanup.tree_removal import remove_tree
 from vibench_gym.sandbox.zone.zone import Bind, BoxSpec, StateLimitReached, UidLease, Zone
 
 if TYPE_CHECKING:
@@ -375,7 +375,7 @@ async def test_a_group_that_the_kernel_still_holds_is_left_to_the_janitor(
 ) -> None:
     forgotten: list[Path | str] = []
     with monkeypatch.context() as patch:
-        patch.setattr(cgroup, "remove_zone", lambda _folders: False)
+        patch.setattr(control_groups, "remove_zone", lambda _folders: False)
         patch.setattr(janitor, "forget", forgotten.append)
         async with Zone(snapshot=None, state_bytes=64 * MIB, uids=uids, name="held") as zone:
             groups = list(zone._groups)
@@ -383,7 +383,7 @@ async def test_a_group_that_the_kernel_still_holds_is_left_to_the_janitor(
         pytest.skip("no control groups can be made here")
     for group in groups:
         assert group not in forgotten
-        assert cgroup.remove_zone([str(group)])
+        assert control_groups.remove_zone([str(group)])
         janitor.forget(group)
 
 

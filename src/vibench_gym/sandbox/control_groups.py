@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 
-from vibench_gym.sandbox.cleanup.locks import mark_alive
+from vibench_gym.sandbox.locks import mark_alive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

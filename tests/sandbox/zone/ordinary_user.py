@@ -49,7 +49,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(delete=False) as stage:
         # Only this namespace ever sees what is mounted here; the empty folder goes at once.
         mounts.tmpfs(stage, size=64 * 1024 * 1024, inodes=10_000)
-        needed = {Path(sys.base_prefix), Path(sys.prefix), Path(__file__).resolve().parents[2]}
+        needed = {Path(sys.base_prefix), Path(sys.prefix), Path(__file__).resolve().parents[3]}
         _uncover(sorted(needed), Path(stage))
         home = Path(stage) / "home"
         home.mkdir(mode=0o700)

@@ -14,12 +14,13 @@ import signal
 import socket
 import time
 
-from vibench_gym.sandbox.zone.daemon import cgroup, files, watch
+from vibench_gym.sandbox import control_groups
+from vibench_gym.sandbox.zone.daemon import files, procfs
 from vibench_gym.sandbox.zone.daemon.boxes import BoxProcess, send_signal
-from vibench_gym.sandbox.zone.daemon.helpers import Helpers
-from vibench_gym.sandbox.zone.daemon.launchers import Launchers
+from vibench_gym.sandbox.zone.daemon.child_tasks import ChildTasks
+from vibench_gym.sandbox.zone.daemon.launch_server import LaunchServer
 from vibench_gym.sandbox.zone.daemon.protocol import Decoder, ProtocolBroken, close_all, send
-from vibench_gym.sandbox.zone.daemon.root import FILES, HOST, STATE, ZoneRoot, folder_path
+from vibench_gym.sandbox.zone.daemon.rootfs import FILES, HOST, STATE, ZoneRoot, folder_path
 from vibench_gym.sandbox.zone.daemon.seccomp import box_filter
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from vibench_gym.sandbox.zone.daemon.output import Output
+    from vibench_gym.sandbox.zone.daemon.output_pipe import OutputPipe
 
     Message = dict[str, Any]
 
@@ -50,13 +51,13 @@ class ZoneDaemon:
         self._selector = selectors.DefaultSelector()
         self._decoder = Decoder()
         self._boxes: dict[str, BoxProcess] = {}
-        self._launchers = Launchers(self._watch, self._unwatch, self._start, self._kill)
-        self._helpers = Helpers()
+        self._launchers = LaunchServer(self._watch, self._unwatch, self._start, self._kill)
+        self._helpers = ChildTasks()
         self._dead_groups: list[BoxProcess] = []
         self._paused: list[tuple[int, Callable[[], None]]] = []
         self._signals: list[Message] = []
         base = {name: HOST + place for name, place in config["groups"].items()}
-        self._zone_groups = cgroup.enable_controllers(base, config["name"]) if base else {}
+        self._zone_groups = control_groups.enable_controllers(base, config["name"]) if base else {}
         self._seccomp = box_filter()
 
     def serve(self, listener: socket.socket) -> None:
@@ -161,7 +162,7 @@ class ZoneDaemon:
         if not box.read_status():
             self._unwatch(box.status)
 
-    def _watch_output(self, output: Output) -> None:
+    def _watch_output(self, output: OutputPipe) -> None:
         def take() -> None:
             fd = output.reader
             if not output.read():
@@ -188,13 +189,13 @@ class ZoneDaemon:
     def _deliver_signals(self) -> None:
         """Send the signals asked for; a box whose command has not started yet keeps its own."""
         waiting, self._signals = self._signals, []
-        parent_of = watch.parents() if waiting else {}
+        parent_of = procfs.parents() if waiting else {}
         for message in waiting:
             box = self._boxes.get(message["box"])
             if box is None:
                 continue
             first = box.first_pid
-            pids = [] if first is None else watch.below(first, parent_of)
+            pids = [] if first is None else procfs.below(first, parent_of)
             if first is not None and box.spec["first_process"]:
                 pids = [first, *pids] if message["everything"] else [first]
             elif not message["everything"]:
@@ -217,14 +218,14 @@ class ZoneDaemon:
             return {}, [sock.detach()]
 
     def _do_ports(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        return {"ports": watch.listening_ports()}, []
+        return {"ports": procfs.listening_ports()}, []
 
     def _do_usage(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        parent_of = watch.parents()
+        parent_of = procfs.parents()
         pids = [pid for pid in parent_of if pid != 1]
         space = os.statvfs(STATE)
         return {
-            "memory_bytes": watch.proportional_bytes(pids),
+            "memory_bytes": procfs.proportional_bytes(pids),
             "state_bytes": (space.f_blocks - space.f_bfree) * space.f_frsize,
             "processes": len(pids),
         }, []
@@ -328,9 +329,9 @@ class ZoneDaemon:
             return
         self._deliver_signals()
         self._refresh_outputs()
-        parent_of = watch.parents()
+        parent_of = procfs.parents()
         for box in self._boxes.values():
-            pids = watch.below(box.pid, parent_of)
+            pids = procfs.below(box.pid, parent_of)
             if box.exceeds_memory(pids):
                 box.killed_by_limit = True
                 box.kill()
@@ -362,4 +363,4 @@ class ZoneDaemon:
             if pid == 0:
                 select.select([], [], [], 0.005)
         if self._zone_groups:
-            cgroup.remove_zone(sorted(set(self._zone_groups.values())))
+            control_groups.remove_zone(sorted(set(self._zone_groups.values())))

@@ -23,13 +23,15 @@ from hypothesis import strategies as st
 from vibench_gym.core.config import ArchiveBudget
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable
 from vibench_gym.core.status import ArtifactStatus
-from vibench_gym.sandbox.archive.archive import check_buildable, pack_tree, unpack
+from vibench_gym.sandbox.archive.app_scripts import check_buildable
+from vibench_gym.sandbox.archive.pack import pack_tree
+from vibench_gym.sandbox.archive.unpack import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from vibench_gym.sandbox.archive.archive import UnpackReport
+    from vibench_gym.sandbox.archive.unpack import UnpackReport
 
 SMALL = ArchiveBudget(members=50, logical_bytes=100_000, depth=8, path_bytes=512)
 Entry = tuple[str, bytes | None, dict[str, object]]

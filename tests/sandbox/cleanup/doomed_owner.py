@@ -12,7 +12,7 @@ import asyncio
 import sys
 
 from support.boxes import shell
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 from vibench_gym.sandbox.zone.zone import UidLease, Zone
 
 MIB = 1024 * 1024

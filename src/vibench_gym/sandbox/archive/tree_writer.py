@@ -13,37 +13,38 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from vibench_gym.sandbox.archive.app_scripts import SCRIPTS
+from vibench_gym.sandbox.archive.dependency_trees import remove_dependency_trees
+from vibench_gym.sandbox.archive.folders import FOLDER_FLAGS, Path, enter, names_in, walk
 from vibench_gym.sandbox.archive.members import (
     CHUNK,
     MAX_NAMED,
-    Dropped,
+    BudgetMeter,
+    DroppedMember,
     Member,
-    Meter,
     link_target,
     printable,
     relative_link,
 )
-from vibench_gym.sandbox.archive.tree import FOLDER_FLAGS, is_left_out, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-Path = tuple[bytes, ...]
 
 
 class TreeWriter:
     """Extracts members into one open, empty folder."""
 
-    def __init__(self, root: int, meter: Meter) -> None:
+    def __init__(self, root: int, meter: BudgetMeter) -> None:
         self._root = root
         self._meter = meter
         self._links: dict[Path, bytes] = {}
         self._modes: dict[Path, int] = {}
         self._parent: Path | None = None
         self._parent_fd = -1
-        self._dropped: list[tuple[Path, Dropped]] = []
+        self._dropped: list[tuple[Path, DroppedMember]] = []
         self.dropped_count = 0
         self.left_out: list[str] = []
 
@@ -60,15 +61,14 @@ class TreeWriter:
         finally:
             self._close_parent()
 
-    def finish(self) -> tuple[Dropped, ...]:
+    def finish(self) -> tuple[DroppedMember, ...]:
         """Leave out dependency trees, lift a single top folder, make the links, set folder modes.
 
         Raises:
             OSError: our own file system failed.
         """
         self._lift_single_folder()
-        pruned: list[Path] = []
-        self._prune(self._root, (), pruned)
+        pruned = remove_dependency_trees(self._root, self._meter)
         self.left_out += [printable(b"/".join(path)) for path in pruned]
         for path in list(self._links):
             if any(path[: len(tree)] == tree for tree in pruned):
@@ -89,7 +89,7 @@ class TreeWriter:
         """Record a member that is left out."""
         self.dropped_count += 1
         if len(self._dropped) < MAX_NAMED:
-            self._dropped.append((path, Dropped(printable(name), reason)))
+            self._dropped.append((path, DroppedMember(printable(name), reason)))
 
     def _write(self, member: Member) -> None:
         try:
@@ -181,7 +181,7 @@ class TreeWriter:
         current = os.dup(self._root)
         for name in path:
             try:
-                following = _enter(current, name, self._meter)
+                following = enter(current, name, self._meter)
             except OSError as error:
                 os.close(current)
                 if isinstance(error, NotADirectoryError | FileExistsError):
@@ -222,7 +222,7 @@ class TreeWriter:
         # The owner keeps access to folders: a tree that cannot be entered cannot be copied.
         self._close_parent()
         try:
-            folder = _walk(self._root, path)
+            folder = walk(self._root, path)
         except OSError:
             return  # left out meanwhile
         try:
@@ -243,7 +243,7 @@ class TreeWriter:
             return
         try:
             names = names_in(folder, self._meter)
-            if not {b"setup-environment.sh", b"start-server.sh"} <= set(names):
+            if not set(map(os.fsencode, SCRIPTS)) <= set(names):
                 return
             away = b".lifted"
             while away in names:
@@ -257,68 +257,6 @@ class TreeWriter:
         self._links = {path[1:]: link for path, link in self._links.items()}
         self._modes = {path[1:]: mode for path, mode in self._modes.items() if len(path) > 1}
         self._dropped = [(path[1:], dropped) for path, dropped in self._dropped]
-
-    def _prune(self, folder: int, at: Path, pruned: list[Path]) -> None:
-        names = names_in(folder, self._meter)
-        for name in names:
-            try:
-                child = os.open(name, FOLDER_FLAGS, dir_fd=folder)
-            except OSError:
-                continue
-            try:
-                if is_left_out(name, frozenset(names_in(child, self._meter)), frozenset(names)):
-                    pruned.append((*at, name))
-                else:
-                    self._prune(child, (*at, name), pruned)
-                    continue
-            finally:
-                os.close(child)
-            remove_below(name, folder)
-
-
-def remove_below(name: bytes, parent: int) -> None:
-    """Remove a folder and all below it by descriptors; links are removed, not followed."""
-    folder = os.open(name, FOLDER_FLAGS, dir_fd=parent)
-    try:
-        os.fchmod(folder, 0o700)
-        clear_folder(folder)
-    finally:
-        os.close(folder)
-    os.rmdir(name, dir_fd=parent)
-
-
-def clear_folder(folder: int) -> None:
-    """Empty an open folder."""
-    with os.scandir(folder) as entries:
-        children = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for name, is_folder in children:
-        if is_folder:
-            remove_below(os.fsencode(name), folder)
-        else:
-            os.unlink(name, dir_fd=folder)
-
-
-def _enter(parent: int, name: bytes, meter: Meter) -> int:
-    try:
-        return os.open(name, FOLDER_FLAGS, dir_fd=parent)
-    except FileNotFoundError:
-        meter.add_folder()
-        os.mkdir(name, 0o700, dir_fd=parent)
-        # mkdir is cut by the umask; what the archive does not name gets the usual mode.
-        folder = os.open(name, FOLDER_FLAGS, dir_fd=parent)
-        os.fchmod(folder, 0o755)
-        return folder
-
-
-def _walk(root: int, path: Path) -> int:
-    current = os.dup(root)
-    for name in path:
-        try:
-            following = os.open(name, FOLDER_FLAGS, dir_fd=current)
-        finally:
-            os.close(current)
-        current = following
-    return current
 
 
 def _kept(mode: int) -> int:

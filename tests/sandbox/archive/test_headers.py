@@ -14,7 +14,7 @@ import pytest
 from vibench_gym.core.config import ArchiveBudget
 from vibench_gym.core.errors import ArtifactRejected
 from vibench_gym.core.status import ArtifactStatus
-from vibench_gym.sandbox.archive.archive import unpack
+from vibench_gym.sandbox.archive.unpack import unpack
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PEER = struct.Struct("3i")
 
 
-class Launchers:
+class LaunchServer:
     """Boxes on offer, by token, and the launchers whose boxes run."""
 
     def __init__(

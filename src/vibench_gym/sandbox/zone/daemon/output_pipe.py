@@ -14,7 +14,7 @@ _READ_PER_TICK = 4 * 1024 * 1024
 """Most that is taken from one output between two ticks: a box that prints without end waits."""
 
 
-class Output:
+class OutputPipe:
     """The reading end of a box's output and the bounded file it goes to."""
 
     def __init__(self, target: int, limit: int) -> None:
