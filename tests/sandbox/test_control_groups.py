@@ -21,7 +21,7 @@ class TestControlGroups:
         return base
 
     def test_a_box_has_its_limits_and_is_removed(self, base: dict[str, str]) -> None:
-        folders = control_groups.enable_controllers(base, f"test-{os.getpid()}")
+        folders = control_groups.make_zone(base, f"test-{os.getpid()}")
         try:
             group = control_groups.BoxGroup(folders, "box", memory=100 << 20, processes=17)
             assert Path(folders["pids"], "box", "pids.max").read_text() == "17\n"

@@ -231,7 +231,7 @@ def test_leftovers_are_swept_until_nothing_appears(fake_docker: Path) -> None:
     assert fake_docker.read_text() == ""
     fake_docker.write_text("late\n")
     told = docker_labels.entry(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
-    assert docker_labels.remove_for_sure(told, quiet_s=0.1)
+    assert docker_labels.remove_until_quiet(told, quiet_s=0.1)
     assert fake_docker.read_text() == ""
     assert not docker_labels.sweep(("/nonexistent",), {}, "a=b")
 

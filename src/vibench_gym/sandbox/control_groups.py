@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control groups for boxes where we may make any: version 1 as root, version 2 delegated.
 
-Without them the rlimits and the agent's watchdog stand alone. Directories outlive processes, so
-the janitor knows each zone's. Standard library only: the zone daemon imports this.
+Without them only the rlimits and the zone daemon's watchdog bound a box. Directories outlive
+processes, so each zone's is on the janitor's list. Standard library only: the zone daemon and the
+janitor import this.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ class BoxGroup:
         return not [folder for folder in self._folders if not _rmdir(folder)]
 
 
-def enable_controllers(base: Mapping[str, str], zone: str) -> dict[str, str]:
-    """Make a zone's folders and return them by controller.
+def make_zone(base: Mapping[str, str], zone: str) -> dict[str, str]:
+    """Make a zone's groups and return their folders by controller.
 
     Raises:
         OSError: the kernel refused.

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what graders left on this host: killed together with their janitor, or by a crash.
+"""What `vibench-gym gc` lists and removes: left on this host by a crash, or without a janitor.
 
 Invariant: only what has one of our names, belongs to our user and is locked by nobody counts as
-left behind; it is removed while we hold its lock. Whatever a running grader uses, it has locked.
+left behind, and it is removed while we hold its lock. A running grader locks all that it uses.
 """
 
 from __future__ import annotations

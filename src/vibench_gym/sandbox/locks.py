@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Locks that say "its owner is alive": on files and folders, given back by the kernel at any end.
+"""Locks that say "its owner is alive", on files and folders; the kernel releases them at any end.
 
-What is marked so can be told from what a dead process left behind, by whoever may take the lock.
+Only what nobody holds a lock on was left behind by a dead process.
 Invariant: a lock that is held is on what the path names now, never on something removed meanwhile.
 Standard library only: the janitor and the zone daemon import this.
 """

@@ -31,7 +31,7 @@ GONE_WITHIN_S = 10.0
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "TMPDIR": str(folder)}
+    return {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def _networks(pids: Iterable[int]) -> set[str]:

@@ -142,7 +142,7 @@ async def test_mounts_do_not_name_where_the_zone_stands(zone: Zone) -> None:
     assert str(work.path) not in text
 
 
-async def test_descriptors_of_the_agent_are_not_inherited(zone: Zone) -> None:
+async def test_descriptors_of_the_daemon_are_not_inherited(zone: Zone) -> None:
     assert (await out(zone, shell("ls /proc/self/fd"))).split() == ["0", "1", "2", "3"]
     text = await out(zone, shell("ls -l /proc/1/fd 2>&1"))
     assert "memfd:box" not in text

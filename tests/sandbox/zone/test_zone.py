@@ -338,7 +338,7 @@ async def test_a_missing_program_or_folder_is_the_commands_failure(zone: Zone) -
     assert "/no/such/program" in result.stderr
 
 
-async def test_the_agents_death_ends_every_wait(uids: UidLease) -> None:
+async def test_the_daemons_death_ends_every_wait(uids: UidLease) -> None:
     zone = Zone(snapshot=None, state_bytes=64 * MIB, uids=uids)
     async with zone:
         box = await zone.spawn(shell("sleep 1000"))
@@ -355,16 +355,16 @@ async def test_close_twice_and_cancelled(uids: UidLease) -> None:
     await Zone(snapshot=None, state_bytes=64 * MIB, uids=uids).close()
     zone = await Zone(snapshot=None, state_bytes=64 * MIB, uids=uids).__aenter__()
     box = await zone.spawn(shell("sleep 1000"))
-    agent = zone._client._process
+    daemon = zone._client._process
     work = zone._work
-    assert agent is not None
+    assert daemon is not None
     assert work is not None
     closing = asyncio.create_task(zone.close())
     await asyncio.sleep(0)
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
-    assert agent.returncode is not None
+    assert daemon.returncode is not None
     assert not work.path.exists()
     assert box.returncode is not None
     await zone.close()

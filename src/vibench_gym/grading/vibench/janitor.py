@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cleans up after runs of ViBench's scripts when the grader is killed. Standard library only.
 
-A process of its own session that has a list of runs and waits for the grader's end: then it ends
-the scripts that still run, removes what they made on the Docker engine, and removes their folders,
-in this order, because the folder holds the ledger. Credentials are no part of what it is told.
+A process in a session of its own that has a list of runs and waits for the grader's end. It then
+ends the scripts that still run, removes what they made on the Docker engine, and removes their
+folders: in this order, because the folder holds the ledger. It gets no credentials.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def register(run: Run) -> None:
 
 
 def started(run: str, pid: int) -> None:
-    """Tell of a script of a run; it leads a process group of its own."""
+    """Put a script of a run on the list; it leads a process group of its own."""
     _list.add(f"{run} {pid}", pid)
 
 
 def ended(run: str, pid: int) -> None:
-    """Tell that a script and its group are gone."""
+    """Strike a script off the list, when its process group is gone."""
     _list.strike(f"{run} {pid}")
 
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Removes what carries a label from a Docker engine: containers first, then volumes and images.
+"""Removes what carries a label from a Docker engine: containers, then volumes, then networks.
 
-Standard library only: the janitor runs it when the grader was killed. It then may be that a client
-which is being killed too still makes a container or two, so a sweep has to find nothing for a while
-before it is believed.
+The compose stack labels all that it makes. Standard library only: the janitor runs this after the
+grader was killed. A Docker client that is being killed too may still make a container or two, so
+the janitor goes on until sweeps have found nothing for a while.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KINDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def entry(docker: Sequence[str], env: Mapping[str, str], label: str) -> str:
-    """What the janitor is told: everything that a removal needs, as one line."""
+    """The name of an entry on the janitor's list: all that a removal needs, as one line."""
     return json.dumps([list(docker), dict(env), label])
 
 
@@ -52,9 +52,9 @@ def remove(docker: Sequence[str], env: Mapping[str, str], label: str) -> bool:
     return any(sweep(docker, env, label) for _ in range(4))
 
 
-def remove_for_sure(told: str, quiet_s: float = 5.0) -> bool:
-    """Sweep until nothing was found for `quiet_s`: whoever makes more may still be dying."""
-    docker, env, label = json.loads(told)
+def remove_until_quiet(entry_name: str, quiet_s: float = 5.0) -> bool:
+    """Sweep until nothing was found for `quiet_s`: a dying client may still make more."""
+    docker, env, label = json.loads(entry_name)
     deadline = time.monotonic() + _GIVE_UP_S
     quiet_since = time.monotonic()
     while time.monotonic() < deadline:

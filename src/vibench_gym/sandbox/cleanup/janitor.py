@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removes what is left when the grader is killed: folders, control groups, containers.
 
-A process of its own session, started with the first work folder, that waits for the grader's end.
-Whoever cleans up normally strikes its entries off the list (`janitor_list`); what is still on it
-when the grader is gone is removed. Standard library only.
+A process in a session of its own, started with the first entry; it waits for the grader's end. Code
+that cleans up normally strikes its entries off the list (`janitor_list`); what is still on the list
+when the grader is gone is removed here. Standard library only.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ def forget(path: Path | str) -> None:
 
 def _clean(entries: dict[str, str]) -> None:
     # Containers first: folders are mounted in them. Each takes seconds, so all go at once.
-    told = [path for path, kind in entries.items() if kind == docker_labels.KIND]
-    sweeps = [threading.Thread(target=docker_labels.remove_for_sure, args=(t,)) for t in told]
+    labelled = [path for path, kind in entries.items() if kind == docker_labels.KIND]
+    remove = docker_labels.remove_until_quiet
+    sweeps = [threading.Thread(target=remove, args=(entry,)) for entry in labelled]
     for thread in sweeps:
         thread.start()
     for thread in sweeps:
         thread.join()
-    for path in told:
+    for path in labelled:
         del entries[path]
     deadline = time.monotonic() + _TRIES_FOR_S
     while entries and time.monotonic() < deadline:

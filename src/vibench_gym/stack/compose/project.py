@@ -121,7 +121,7 @@ class Project:
         if self._is_up:
             gone = docker_labels.remove((self.engine.docker,), self.engine.env, self.label)
         else:  # the engine may still be making what a client that was killed had asked for
-            gone = docker_labels.remove_for_sure(self._entry, quiet_s=_QUIET_S)
+            gone = docker_labels.remove_until_quiet(self._entry, quiet_s=_QUIET_S)
         if gone:
             janitor.forget(self._entry)
         work, self._work = self._work, None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""One box as the zone daemon holds it: from fork to the moment when nothing of it is left.
+"""One box as the zone daemon holds it, from fork until nothing of it is left.
 
 Invariants: bubblewrap never runs as the host's root; the command starts only after its limits
 are set; a box counts as ended when bubblewrap's monitor and the box's first process are both
@@ -151,13 +151,13 @@ class BoxProcess:
     def _take_status(self, status: Mapping[str, Any]) -> None:
         if "child-pid" in status:
             self.first_pid = int(status["child-pid"])
-            self._let_go()
+            self._release()
         elif "exit-code" in status:
             self.exit_code = int(status["exit-code"])
         elif "error" in status:
             self._failure = str(status["error"])
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         """The box is built and waits: bound its processes, then let it run.
 
         The kernel counts processes per user namespace, so this has to happen inside of it.
@@ -179,11 +179,11 @@ class BoxProcess:
         if pid == self.first_pid:
             self.first_gone = True
 
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether everything in the box is dead.
 
         A monitor that ended before it named a first process never made one. The first process is
-        reaped by the monitor or, if that ended before it, by us.
+        reaped by the monitor or, if the monitor ended first, by us.
         """
         if self.wait_status is not None and self.first_pid is None:
             for _ in range(8):
@@ -221,7 +221,7 @@ class BoxProcess:
         return self._group is None or self._group.remove()
 
     def finish(self) -> dict[str, Any]:
-        """Release everything and tell how the box ended."""
+        """Release everything; the event that says how the box ended."""
         for _ in range(64):
             if not self.read_status():
                 break
@@ -253,7 +253,7 @@ class BoxProcess:
         """Without an exit code: whether the box stood and only its command could not start.
 
         Nothing of the app has run then, so what bubblewrap printed is bubblewrap's. Without
-        outputs of ours (a launcher's box) there is nothing to tell it by, and no one to tell.
+        outputs of ours (a launcher's box) there is nothing to decide it by, and nobody asks.
         """
         return not self.outputs or self.outputs[-1].first.startswith(_COMMAND_FAULTS)
 
@@ -265,7 +265,7 @@ class BoxProcess:
 
 
 def send_signal(pid: int, number: int) -> None:
-    """kill(2), with nothing said about a process that is gone."""
+    """kill(2) that ignores a process that is gone."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:

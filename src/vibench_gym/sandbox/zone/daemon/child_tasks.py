@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Slow work of the zone daemon, done in children of it, so that it keeps serving."""
+"""Slow work of the zone daemon, done in child processes, so that the daemon keeps serving.
+
+Standard library only: the zone daemon imports this.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _MAX_ANSWER = 65536
 
 
 class ChildTasks:
-    """Children at work, and whom to tell when they are done."""
+    """The children at work, each with the callback for its end."""
 
     def __init__(self) -> None:
         self._running: dict[int, tuple[int, Done]] = {}

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the zone daemon does: one event loop over requests, launchers, outputs and ends of boxes.
+"""The zone daemon's event loop over the grader's requests, launchers, outputs and ends of boxes.
 
-Standard library only. Every operation answers at once or works in a child.
+Every operation answers at once or works in a child, so that one slow request holds up no other.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -11,67 +12,75 @@ import os
 import select
 import selectors
 import signal
-import socket
 import time
 
 from vibench_gym.sandbox import control_groups
-from vibench_gym.sandbox.zone.daemon import files, procfs
+from vibench_gym.sandbox.zone.daemon import procfs
 from vibench_gym.sandbox.zone.daemon.boxes import BoxProcess, send_signal
 from vibench_gym.sandbox.zone.daemon.child_tasks import ChildTasks
 from vibench_gym.sandbox.zone.daemon.launch_server import LaunchServer
+from vibench_gym.sandbox.zone.daemon.operations import ZoneOperations
 from vibench_gym.sandbox.zone.daemon.protocol import Decoder, ProtocolBroken, close_all, send
-from vibench_gym.sandbox.zone.daemon.rootfs import FILES, HOST, STATE, ZoneRoot, folder_path
+from vibench_gym.sandbox.zone.daemon.rootfs import HOST, ZoneRoot
 from vibench_gym.sandbox.zone.daemon.seccomp import box_filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from vibench_gym.sandbox.zone.daemon.operations import Answer, Operation
     from vibench_gym.sandbox.zone.daemon.output_pipe import OutputPipe
 
     Message = dict[str, Any]
 
 _TICK_S = 0.25
 SEND_TIMEOUT_S = 10.0
-_FAMILIES = {"ipv4": (socket.AF_INET, "127.0.0.1"), "ipv6": (socket.AF_INET6, "::1")}
 
 
-class _Over(Exception):
+class _ZoneEnds(Exception):
     """The zone is to end."""
 
 
 class ZoneDaemon:
-    """The agent's event loop: control socket, launchers, boxes' outputs and ends."""
+    """Serves one zone until the grader closes it or goes away."""
 
     def __init__(self, control: socket.socket, config: Message, root: ZoneRoot) -> None:
         self._control = control
-        self._config = config
         self._root = root
         self._selector = selectors.DefaultSelector()
         self._decoder = Decoder()
         self._boxes: dict[str, BoxProcess] = {}
-        self._launchers = LaunchServer(self._watch, self._unwatch, self._start, self._kill)
-        self._helpers = ChildTasks()
+        self._launch_server = LaunchServer(self._watch, self._unwatch, self._start, self._kill)
+        self._child_tasks = ChildTasks()
         self._dead_groups: list[BoxProcess] = []
         self._paused: list[tuple[int, Callable[[], None]]] = []
         self._signals: list[Message] = []
         base = {name: HOST + place for name, place in config["groups"].items()}
-        self._zone_groups = control_groups.enable_controllers(base, config["name"]) if base else {}
+        self._zone_groups = control_groups.make_zone(base, config["name"]) if base else {}
         self._seccomp = box_filter()
+        self._operations: dict[str, Operation] = {
+            "spawn": self._on_spawn,
+            "kill": self._on_kill,
+            "signal": self._on_signal,
+            "launcher": self._on_launcher,
+            "close": self._on_close,
+            **ZoneOperations(root, self._boxes).by_name,
+        }
 
     def serve(self, listener: socket.socket) -> None:
         """Serve until the grader closes the zone or goes away.
 
         Raises:
-            OSError: the kernel refused something the agent cannot do without.
+            OSError: the kernel refused something the daemon cannot do without.
         """
         wake_reader, wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         listener.setblocking(False)
         self._watch(self._control.fileno(), self._take_control)
-        self._watch(listener.fileno(), lambda: self._launchers.accept(listener))
+        self._watch(listener.fileno(), lambda: self._launch_server.accept(listener))
         self._watch(wake_reader, lambda: self._reap(wake_reader))
         send(self._control, {"event": "ready", "overlay": self._root.overlay})
         due = 0.0
@@ -86,7 +95,7 @@ class ZoneDaemon:
                 if now >= due:
                     due = now + _TICK_S
                     self._tick()
-        except _Over:
+        except _ZoneEnds:
             self._end()
 
     def _watch(self, fd: int, callback: Callable[[], None]) -> None:
@@ -100,29 +109,33 @@ class ZoneDaemon:
 
     def _take_control(self) -> None:
         try:
-            open_still = self._decoder.receive(self._control)
+            still_open = self._decoder.receive(self._control)
             for message, fds in self._decoder.frames():
                 self._answer(message, fds)
         except (ProtocolBroken, ConnectionError) as error:
-            raise _Over from error
-        if not open_still:
-            raise _Over
+            raise _ZoneEnds from error
+        if not still_open:
+            raise _ZoneEnds
 
     def _answer(self, message: Message, fds: list[int]) -> None:
         number = message["id"]
-        operation = getattr(self, "_do_" + message["op"])
+        operation = self._operations[message["op"]]
         try:
-            result, out = operation(message, fds)
+            outcome = operation(message, fds)
+            if callable(outcome):
+                self._do_in_child(number, outcome)
         except (OSError, KeyError, ValueError) as error:
             self._refuse(number, error)
             close_all(fds)
             return
-        if result is not None:
+        if not callable(outcome):
+            result, out = outcome
             self._reply(number, result, out)
-        close_all([*fds, *out])
+            close_all(out)
+        close_all(fds)
 
-    def _reply(self, number: int, result: Message, fds: list[int] | None = None) -> None:
-        self._send({"id": number, "result": result}, fds or [])
+    def _reply(self, number: int, result: Message, fds: list[int]) -> None:
+        self._send({"id": number, "result": result}, fds)
 
     def _refuse(self, number: int, error: Exception) -> None:
         code = error.errno if isinstance(error, OSError) else None
@@ -133,9 +146,9 @@ class ZoneDaemon:
         try:
             send(self._control, message, fds)
         except OSError as error:
-            raise _Over from error
+            raise _ZoneEnds from error
 
-    def _do_spawn(self, message: Message, fds: list[int]) -> tuple[Message, list[int]]:
+    def _on_spawn(self, message: Message, fds: list[int]) -> Answer:
         log_fds = [os.dup(fd) for fd in fds[1:]] if message["spec"]["logs"] else []
         try:
             self._start(message["box"], message["spec"], [fds[0], *log_fds] if log_fds else fds)
@@ -172,7 +185,7 @@ class ZoneDaemon:
 
         self._watch(output.reader, take)
 
-    def _do_kill(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+    def _on_kill(self, message: Message, _fds: list[int]) -> Answer:
         self._kill(message["box"])
         return {}, []
 
@@ -181,13 +194,13 @@ class ZoneDaemon:
         if box is not None:
             box.kill()
 
-    def _do_signal(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
+    def _on_signal(self, message: Message, _fds: list[int]) -> Answer:
         self._signals.append(message)
         self._deliver_signals()
         return {}, []
 
     def _deliver_signals(self) -> None:
-        """Send the signals asked for; a box whose command has not started yet keeps its own."""
+        """Send the requested signals; one for a box whose command has not started yet waits."""
         waiting, self._signals = self._signals, []
         parent_of = procfs.parents() if waiting else {}
         for message in waiting:
@@ -205,90 +218,23 @@ class ZoneDaemon:
             if not pids:
                 self._signals.append(message)
 
-    def _do_socket(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        sock = socket.socket(_FAMILIES[message["family"]][0], socket.SOCK_STREAM)
-        return {}, [sock.detach()]
-
-    def _do_listen(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        family, address = _FAMILIES[message["family"]]
-        with socket.socket(family, socket.SOCK_STREAM) as sock:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((address, message["port"]))
-            sock.listen(128)
-            return {}, [sock.detach()]
-
-    def _do_ports(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        return {"ports": procfs.listening_ports()}, []
-
-    def _do_usage(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        parent_of = procfs.parents()
-        pids = [pid for pid in parent_of if pid != 1]
-        space = os.statvfs(STATE)
-        return {
-            "memory_bytes": procfs.proportional_bytes(pids),
-            "state_bytes": (space.f_blocks - space.f_bfree) * space.f_frsize,
-            "processes": len(pids),
-        }, []
-
-    def _do_launcher(self, message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        self._launchers.offer(message["token"], message["spec"])
+    def _on_launcher(self, message: Message, _fds: list[int]) -> Answer:
+        self._launch_server.offer(message["token"], message["spec"])
         return {}, []
 
-    def _do_put(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
-        folder = folder_path(message["folder"])
-        owner, mode = self._root.owner("app"), message["mode"]
-        return self._help(message, lambda: files.put(folder, os.dup(fds[0]), owner, mode))
+    def _on_close(self, _message: Message, _fds: list[int]) -> Answer:
+        raise _ZoneEnds
 
-    def _do_get(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
-        folder = folder_path(message["folder"])
-        most = {"max_files": message["max_files"], "max_bytes": message["max_bytes"]}
-        return self._help(message, lambda: files.get(folder, os.dup(fds[0]), **most))
-
-    def _do_get_one(self, message: Message, fds: list[int]) -> tuple[None, list[int]]:
-        folder, path, most = folder_path(message["folder"]), message["path"], message["max_bytes"]
-        return self._help(
-            message, lambda: files.get_one(folder, path, os.dup(fds[0]), max_bytes=most)
-        )
-
-    def _do_import(self, message: Message, _fds: list[int]) -> tuple[None, list[int]]:
-        self._nobody_writes({message["folder"]})
-        owner = self._root.owner(message["owner"])
-        target = folder_path(message["folder"])
-        source = HOST + message["source"]
-        return self._help(message, lambda: files.import_tree(source, target, owner))
-
-    def _do_export(self, message: Message, _fds: list[int]) -> tuple[None, list[int]]:
-        names = message["folders"]
-        self._nobody_writes(None if names is None else set(names))
-        target = HOST + message["destination"]
-        most = self._root.state_bytes
-        if names is None:
-            return self._help(message, lambda: files.export_tree(FILES, target, most))
-        trees = {folder_path(name): f"{target}/{name}" for name in names}
-        return self._help(message, lambda: files.export_folders(trees, most))
-
-    def _do_close(self, _message: Message, _fds: list[int]) -> tuple[Message, list[int]]:
-        raise _Over
-
-    def _nobody_writes(self, folders: set[str] | None) -> None:
-        for box in self._boxes.values():
-            for bind in box.spec["binds"]:
-                state = bind.get("state")
-                if state and bind["writable"] and (folders is None or state in folders):
-                    raise OSError(f"box {box.name} still writes the state folder {state!r}")
-
-    def _help(self, message: Message, work: Callable[[], None]) -> tuple[None, list[int]]:
-        """Do slow work in a child, so that the agent keeps serving; its answer is sent later."""
-        number = message["id"]
+    def _do_in_child(self, number: int, work: Callable[[], None]) -> None:
+        """Do slow work in a child, so that the daemon keeps serving; its answer is sent later."""
 
         def done(error: str | None, code: int | None) -> None:
             if error is None:
-                self._reply(number, {})
+                self._reply(number, {}, [])
             else:
                 self._send({"id": number, "error": error.replace(HOST, ""), "errno": code}, [])
 
-        self._helpers.start(work, done)
-        return None, []
+        self._child_tasks.start(work, done)
 
     # --- ends of processes, and limits
 
@@ -304,10 +250,10 @@ class ZoneDaemon:
                 break
             if pid == 0:
                 break
-            self._helpers.reaped(pid)
+            self._child_tasks.reaped(pid)
             for box in self._boxes.values():
                 box.reaped(pid, status)
-        for box in [box for box in self._boxes.values() if box.over()]:
+        for box in [box for box in self._boxes.values() if box.is_over()]:
             self._finish(box)
 
     def _finish(self, box: BoxProcess) -> None:
@@ -320,7 +266,7 @@ class ZoneDaemon:
         event = box.finish()
         if not box.remove_group():
             self._dead_groups.append(box)
-        if not self._launchers.ended(box.name, event["code"]):
+        if not self._launch_server.ended(box.name, event["code"]):
             self._send(event, [])
 
     def _tick(self) -> None:
@@ -356,7 +302,7 @@ class ZoneDaemon:
                 break
             for box in list(self._boxes.values()):
                 box.reaped(pid, status)
-                if box.over():
+                if box.is_over():
                     del self._boxes[box.name]
                     box.finish()
                     box.remove_group()

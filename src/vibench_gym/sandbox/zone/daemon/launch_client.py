@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Stands on the host for a box in a zone: hands over its descriptors, lives and dies with it.
+"""A program on the host that stands for a box in a zone, for callers that start programs by path.
 
-A program that wants to start Chromium by path (Playwright) starts this instead. Killing it closes
-its socket, upon which the zone daemon kills the box; the box's end is answered with its exit code.
-Standard library only.
+Playwright starts this instead of Chromium. It passes its descriptors and arguments on to the zone
+daemon (`launch_server` there), which starts the box. Killing this program closes its socket, and
+the daemon then kills the box; when the box ends, this program exits with the box's code. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ def _is_open(fd: int) -> bool:
     return True
 
 
-def _let_go(fds: list[int]) -> None:
+def _drop_descriptors(fds: list[int]) -> None:
     """Keep no end of the caller's pipes, so that it sees the box's end as their end."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in fds:
         os.dup2(nothing, fd)
 
 
-def _wait(sock: socket.socket) -> int:
+def _wait_for_code(sock: socket.socket) -> int:
     decoder = Decoder()
     while decoder.receive(sock):
         for message, _fds in decoder.frames():
@@ -52,8 +53,8 @@ def main() -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             sock.connect(f"/proc/self/fd/{handle}/{SOCKET_NAME}")
             send(sock, {"token": token, "argv": argv, "fds": fds}, fds)
-            _let_go(fds)
-            code = _wait(sock)
+            _drop_descriptors(fds)
+            code = _wait_for_code(sock)
     except (OSError, ValueError, ProtocolBroken):
         code = _GONE
     os._exit(code)

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The zone daemon's side of launchers: boxes that live and die with a program on the host."""
+"""The zone daemon's side of `launch_client`: boxes that live and die with a program on the host.
+
+Invariants: only a program of our own uid that knows a token is given its box, and no other one.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _PEER = struct.Struct("3i")
 
 
 class LaunchServer:
-    """Boxes on offer, by token, and the launchers whose boxes run."""
+    """The boxes on offer, by token, and the launch clients whose boxes run."""
 
     def __init__(
         self,
@@ -37,11 +40,11 @@ class LaunchServer:
         self._count = 0
 
     def offer(self, token: str, spec: Mapping[str, Any]) -> None:
-        """Let whoever knows the token start this box."""
+        """Let a launch client that knows the token start this box."""
         self._offers[token] = spec
 
     def accept(self, listener: socket.socket) -> None:
-        """Take a launcher in, if it runs with our uid."""
+        """Accept a launch client, if it runs with our uid."""
         try:
             sock, _address = listener.accept()
         except OSError:
@@ -58,7 +61,7 @@ class LaunchServer:
         self._watch(sock.fileno(), lambda: self._take(name, sock, decoder))
 
     def ended(self, name: str, code: int) -> bool:
-        """Tell the launcher of a box its exit code; False if the box has none."""
+        """Send a box's exit code to its launch client; False if the box has none."""
         if name not in self._clients:
             return False
         self._drop(name, code)

@@ -11,11 +11,11 @@ from vibench_gym.sandbox.zone.daemon.bounded_log import BoundedLog
 _READ = 65536
 _FIRST_WORDS = 300
 _READ_PER_TICK = 4 * 1024 * 1024
-"""Most that is taken from one output between two ticks: a box that prints without end waits."""
+"""Read from one output between two ticks at most: a box that prints without end has to wait."""
 
 
 class OutputPipe:
-    """The reading end of a box's output and the bounded file it goes to."""
+    """The pipe that a box prints into, and the bounded file where it goes."""
 
     def __init__(self, target: int, limit: int) -> None:
         self.reader, self.writer = os.pipe2(os.O_CLOEXEC)
@@ -41,7 +41,7 @@ class OutputPipe:
         return self._allowance > 0
 
     def tick(self) -> None:
-        """A new allowance, and the file brought up to date."""
+        """Renew the allowance and bring the file up to date."""
         self._allowance = _READ_PER_TICK
         self._log.flush()
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the zone daemon sees in /proc and in its network namespace; everything read is bounded.
+"""What the zone daemon reads from /proc: processes, memory, ports. Everything read is bounded.
 
 Standard library only: the zone daemon imports this.
 """
@@ -20,7 +20,7 @@ _MAX_PROCESSES = 20_000
 
 
 def parents() -> dict[int, int]:
-    """Every process that the agent sees, with its parent."""
+    """Every process that the daemon sees, with its parent."""
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -56,7 +56,7 @@ def resident_bytes(pids: list[int]) -> int:
 
 
 def proportional_bytes(pids: list[int]) -> int:
-    """Resident memory, each shared page counted once in all; dearer to find out."""
+    """Resident memory, each shared page counted once in all; slower than `resident_bytes`."""
     total = 0
     for pid in pids:
         for line in _read(f"/proc/{pid}/smaps_rollup", 4096).splitlines():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The file system a zone's agent and its bubblewrap processes stand in.
+"""The root file system of a zone: what its daemon and its bubblewrap processes run in.
 
 A small tmpfs holds the read-only system, a copy of bubblewrap, the boxes' /etc and staging points.
 The host stays mounted below a folder that only its owner may enter: a box's uid, before
