@@ -94,6 +94,20 @@ async def test_cancelling_a_run_ends_it(zone: Zone) -> None:
     assert (await zone.usage()).processes == 0
 
 
+async def test_cancelling_while_the_box_is_built_leaves_nothing(zone: Zone) -> None:
+    for number in range(60):
+        run = asyncio.create_task(zone.run(shell("sleep 1000"), timeout_s=1000))
+        await asyncio.sleep(number * 0.0002)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    async def nothing_is_left() -> bool:
+        return (await zone.usage()).processes == 0
+
+    await until(nothing_is_left)
+
+
 async def test_environment_is_what_was_given_and_little_more(
     zone: Zone, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,7 +151,10 @@ class BoxProcess:
     def _take_status(self, status: Mapping[str, Any]) -> None:
         if "child-pid" in status:
             self.first_pid = int(status["child-pid"])
-            self._release()
+            if self.ended_by_us:
+                self.kill()  # it was killed before it was named; nothing may run in it
+            else:
+                self._release()
         elif "exit-code" in status:
             self.exit_code = int(status["exit-code"])
         elif "error" in status:
@@ -176,8 +179,19 @@ class BoxProcess:
         """Some process has ended."""
         if pid == self.pid:
             self.wait_status = status
+            if os.WIFSIGNALED(status):
+                self._kill_half_built()
         if pid == self.first_pid:
             self.first_gone = True
+
+    def _kill_half_built(self) -> None:
+        """Kill the box's first process if the monitor was killed while it was building the box.
+
+        That process waits for the monitor for ever, and the monitor may not have named it yet. It
+        is still in the session that the monitor began; a box that is built has one of its own.
+        """
+        for pid in procfs.in_session(self.pid):
+            send_signal(pid, signal.SIGKILL)
 
     def is_over(self) -> bool:
         """Whether everything in the box is dead.

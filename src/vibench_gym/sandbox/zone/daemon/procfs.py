@@ -21,15 +21,25 @@ _MAX_PROCESSES = 20_000
 
 def parents() -> dict[int, int]:
     """Every process that the daemon sees, with its parent."""
-    found = {}
+    return _stat_field(1)
+
+
+def in_session(session: int) -> list[int]:
+    """The processes of a session, which has the pid of the process that began it."""
+    return [pid for pid, of in _stat_field(3).items() if of == session]
+
+
+def _stat_field(index: int) -> dict[int, int]:
+    """A number of each process's `stat`, counted from the process's state on."""
+    values = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
             fields = _read(f"/proc/{name}/stat", 4096).rpartition(")")[2].split()
-            if len(fields) > 1:
-                found[int(name)] = int(fields[1])
-        if len(found) >= _MAX_PROCESSES:
+            if len(fields) > index:
+                values[int(name)] = int(fields[index])
+        if len(values) >= _MAX_PROCESSES:
             break
-    return found
+    return values
 
 
 def below(root: int, parent_of: dict[int, int]) -> list[int]:
