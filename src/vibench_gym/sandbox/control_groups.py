@@ -36,8 +36,8 @@ def find_base() -> dict[str, str]:
         for place in places:
             enabled = _read(f"{place}/cgroup.subtree_control").split()
             if os.access(place, os.W_OK) and set(CONTROLLERS) <= set(enabled):
-                wanted = (*CONTROLLERS, *([FAIRNESS] if FAIRNESS in enabled else []))
-                return dict.fromkeys(wanted, f"{place.rstrip('/')}/{PARENT}")
+                controllers = (*CONTROLLERS, *([FAIRNESS] if FAIRNESS in enabled else []))
+                return dict.fromkeys(controllers, f"{place.rstrip('/')}/{PARENT}")
         return {}
     base = {}
     for controller in (*CONTROLLERS, FAIRNESS):

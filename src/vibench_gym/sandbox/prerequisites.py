@@ -94,12 +94,12 @@ def namespaces() -> Check:
 
 
 def _namespace_fix() -> str:
-    for name, wanted in _SYSCTLS.items():
+    for name, needed in _SYSCTLS.items():
         value = _sysctl(name)
         if value is None:
             continue
-        if (wanted == "not 0" and value == "0") or wanted not in ("not 0", value):
-            setting = "63000" if wanted == "not 0" else wanted
+        if (needed == "not 0" and value == "0") or needed not in ("not 0", value):
+            setting = "63000" if needed == "not 0" else needed
             return f"as root: sysctl -w {name}={setting} (it is {value})"
     if _in_container():
         return "the container forbids it: run it with user namespaces allowed (seccomp profile)"

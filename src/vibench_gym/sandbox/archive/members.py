@@ -25,7 +25,7 @@ CHUNK = 256 * 1024
 MAX_SECONDS = 300.0
 """For one archive; work that no other limit counts (empty compressed streams) ends here."""
 MAX_NAMED = 1000
-"""DroppedMember members kept by name; the rest is counted."""
+"""Dropped members kept by name; the rest is counted."""
 
 
 @dataclass(slots=True)

@@ -60,11 +60,11 @@ def is_tar_header(block: bytes) -> bool:
     if len(block) < BLOCK or block[148:156].strip(b" \0") == b"":
         return False
     try:
-        wanted = int(block[148:156].strip(b" \0"), 8)
+        checksum = int(block[148:156].strip(b" \0"), 8)
     except ValueError:
         return False
     plain = block[:148] + b" " * 8 + block[156:]
-    return wanted in (sum(plain), sum(byte - 256 if byte > 127 else byte for byte in plain))  # noqa: PLR2004 - old writers sum signed bytes
+    return checksum in (sum(plain), sum(byte - 256 if byte > 127 else byte for byte in plain))  # noqa: PLR2004 - old writers sum signed bytes
 
 
 def read_tar(stream: TarStream, meter: BudgetMeter) -> Iterator[Member]:

@@ -38,10 +38,10 @@ def sweep(docker: Sequence[str], env: Mapping[str, str], label: str) -> bool:
     """Remove what carries `NAME=VALUE`; True if there was nothing (left) to remove. Blocks."""
     clean = True
     for listing, removal in _KINDS:
-        found = _call([*docker, *listing, "--filter", f"label={label}"], env)
-        if found is None:
+        output = _call([*docker, *listing, "--filter", f"label={label}"], env)
+        if output is None:
             return False
-        if names := found.split():
+        if names := output.split():
             clean = False
             _call([*docker, *removal, *names], env)
     return clean

@@ -189,10 +189,10 @@ class Zone(ZoneFiles):
         started = time.monotonic()
         out = os.memfd_create("stdout", os.MFD_CLOEXEC)
         err = os.memfd_create("stderr", os.MFD_CLOEXEC)
-        given = sealed_input(stdin or b"")
+        input_fd = sealed_input(stdin or b"")
         error: ExecError | None = None
         try:
-            box = await self._spawn(spec, given, [os.dup(out), err])
+            box = await self._spawn(spec, input_fd, [os.dup(out), err])
             try:
                 code = await box.wait(timeout_s)
             except TimeoutError:
@@ -209,7 +209,7 @@ class Zone(ZoneFiles):
                 duration_s=time.monotonic() - started,
             )
         finally:
-            protocol.close_all([out, err, given])
+            protocol.close_all([out, err, input_fd])
 
     async def connect(
         self, port: int, *, family: Literal["ipv4", "ipv6"] = "ipv4", timeout_s: float = 5

@@ -18,7 +18,7 @@ class TestProcfs:
         try:
             parents = procfs.parents()
             assert parents[child.pid] == os.getpid()
-            assert child.pid in procfs.below(os.getpid(), parents)
+            assert child.pid in procfs.descendants_of(os.getpid(), parents)
             assert procfs.resident_bytes([os.getpid(), 2**30]) > 1_000_000
             assert 0 < procfs.proportional_bytes([os.getpid()]) < 10**10
             assert procfs.exceeds_memory([os.getpid()], 1000)

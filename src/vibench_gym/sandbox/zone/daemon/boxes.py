@@ -196,8 +196,9 @@ class BoxProcess:
     def is_over(self) -> bool:
         """Whether everything in the box is dead.
 
-        A monitor that ended before it named a first process never made one. The first process is
-        reaped by the monitor or, if the monitor ended first, by us.
+        A monitor that ended before it named a first process made none, or we killed what it had
+        made (`_kill_half_built`). The first process is reaped by the monitor or, if the monitor
+        ended first, by us.
         """
         if self.wait_status is not None and self.first_pid is None:
             for _ in range(8):

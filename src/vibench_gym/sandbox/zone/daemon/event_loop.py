@@ -208,7 +208,7 @@ class ZoneDaemon:
             if box is None:
                 continue
             first = box.first_pid
-            pids = [] if first is None else procfs.below(first, parent_of)
+            pids = [] if first is None else procfs.descendants_of(first, parent_of)
             if first is not None and box.spec["first_process"]:
                 pids = [first, *pids] if message["everything"] else [first]
             elif not message["everything"]:
@@ -277,7 +277,7 @@ class ZoneDaemon:
         self._refresh_outputs()
         parent_of = procfs.parents()
         for box in self._boxes.values():
-            pids = procfs.below(box.pid, parent_of)
+            pids = procfs.descendants_of(box.pid, parent_of)
             if box.exceeds_memory(pids):
                 box.killed_by_limit = True
                 box.kill()

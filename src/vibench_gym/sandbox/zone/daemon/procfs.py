@@ -42,18 +42,18 @@ def _stat_field(index: int) -> dict[int, int]:
     return values
 
 
-def below(root: int, parent_of: dict[int, int]) -> list[int]:
+def descendants_of(root: int, parent_of: dict[int, int]) -> list[int]:
     """The processes below one, itself not included."""
     children: dict[int, list[int]] = {}
     for pid, parent in parent_of.items():
         children.setdefault(parent, []).append(pid)
-    found: list[int] = []
+    descendants: list[int] = []
     waiting = [root]
     while waiting:
         kids = children.get(waiting.pop(), [])
-        found += kids
+        descendants += kids
         waiting += kids
-    return found
+    return descendants
 
 
 def resident_bytes(pids: list[int]) -> int:
