@@ -15,7 +15,7 @@ from vibench_gym.core.errors import ConfigError
 from vibench_gym.gym.server.answers import unmeasured_answer
 from vibench_gym.gym.server.host_limiter import HostLimiter, default_slots_dir, private_folder
 from vibench_gym.gym.server.verify_cache import GradingResult, VerifyCache
-from vibench_gym.sandbox.cleanup.locks import try_lock
+from vibench_gym.sandbox.locks import try_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,7 +198,7 @@ async def test_a_killed_process_gives_its_slot_back(tmp_path: Path) -> None:
     limiter = HostLimiter(folder, 1)
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from vibench_gym.sandbox.cleanup.locks import try_lock\n"
+        "from vibench_gym.sandbox.locks import try_lock\n"
         "print(try_lock(Path(sys.argv[1])), flush=True); time.sleep(600)"
     )
     holder = await asyncio.create_subprocess_exec(

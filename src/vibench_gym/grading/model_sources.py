@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from vibench_gym.core.errors import CassetteMiss, Problem, TaskInvalid
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.llm.replay.script.player import Script, load_script
+from vibench_gym.llm.replay.script.loader import load_script
 from vibench_gym.llm.replay.server import ReplayServer
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.core.tasks.task import Task
     from vibench_gym.llm.base import ChatModel
+    from vibench_gym.llm.replay.script.player import Script
 
 type GraderRole = Literal["qa", "seeder"]
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Self
 
 from vibench_gym.core.config import ProcessLimits
 from vibench_gym.core.errors import SandboxUnavailable
+from vibench_gym.sandbox.zone.box import Bind, BoxSpec
 from vibench_gym.sandbox.zone.uids import UidLease
-from vibench_gym.sandbox.zone.zone import Bind, BoxSpec, Zone
+from vibench_gym.sandbox.zone.zone import Zone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.docker.vibench_lab import until
-from vibench_gym.sandbox.cleanup.janitor import PREFIX
+from vibench_gym.sandbox.cleanup.work_folder import PREFIX
 
 if TYPE_CHECKING:
     from pathlib import Path

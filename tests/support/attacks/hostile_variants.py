@@ -28,7 +28,8 @@ from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.grader import Grader
 from vibench_gym.llm.base import Message
-from vibench_gym.llm.replay.script.player import Script, load_script, next_call
+from vibench_gym.llm.replay.script.loader import load_script
+from vibench_gym.llm.replay.script.player import Script, next_call
 from vibench_gym.stack.local.builder import LocalStackBuilder
 from vibench_gym.testing.fake_model import FakeModel
 

@@ -20,10 +20,11 @@ from vibench_gym.core.errors import ArtifactRejected, DatabaseUnavailable, Sandb
 from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.gym.box.model_relay import ModelRelay
 from vibench_gym.gym.box.model_route import BOX_PORT, ModelTraffic
-from vibench_gym.sandbox.archive.archive import unpack
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.archive.unpack import unpack
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
+from vibench_gym.sandbox.zone.box import Bind, StateLimitReached
 from vibench_gym.sandbox.zone.uids import UidLease
-from vibench_gym.sandbox.zone.zone import Bind, StateLimitReached, Zone
+from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.local.boxes import AppBoxes
 from vibench_gym.stack.local.database import Database

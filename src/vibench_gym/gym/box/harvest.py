@@ -17,9 +17,10 @@ from shlex import quote
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable, VibenchGymError
-from vibench_gym.sandbox.archive.archive import pack_tree, unpack
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
-from vibench_gym.sandbox.zone.zone import StateLimitReached
+from vibench_gym.sandbox.archive.pack import pack_tree
+from vibench_gym.sandbox.archive.unpack import unpack
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
+from vibench_gym.sandbox.zone.box import StateLimitReached
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ import stat
 from typing import TYPE_CHECKING, Final, Self
 
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.sandbox.cleanup.janitor import host_temporary_folder
-from vibench_gym.sandbox.cleanup.locks import try_lock
+from vibench_gym.sandbox.cleanup.work_folder import host_temporary_folder
+from vibench_gym.sandbox.locks import try_lock
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from vibench_gym.core.rundir import write_atomic
 from vibench_gym.gym.server.host_limiter import private_folder
 from vibench_gym.gym.wire import VerifyAnswer
-from vibench_gym.sandbox.cleanup.locks import try_lock
+from vibench_gym.sandbox.locks import try_lock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -21,7 +21,7 @@ from vibench_gym.gym.agent.build import Build
 from vibench_gym.gym.rows.starting_tree import store_tree
 from vibench_gym.gym.rows.vibench_layout import prds_folder, reference_tree
 from vibench_gym.gym.wire import HarnessStatus
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from vibench_gym.core.artifact import ArtifactStore

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
 from vibench_gym.gym.agent.harnesses.base import HarnessRun
 from vibench_gym.gym.agent.harnesses.opencode.events import read_events
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
