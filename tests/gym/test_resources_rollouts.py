@@ -12,8 +12,9 @@ import pytest
 
 from support.gym_servers.in_process import until
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.gym.server.answers import unmeasured_answer
-from vibench_gym.gym.server.host_limiter import HostLimiter, default_slots_dir, private_folder
+from vibench_gym.gym.server.host_limiter import HostLimiter, default_slots_dir
 from vibench_gym.gym.server.verify_cache import GradingResult, VerifyCache
 from vibench_gym.sandbox.locks import try_lock
 

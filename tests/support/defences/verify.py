@@ -112,7 +112,7 @@ DEFENCES: Final = (
     defence(
         "private_folders",
         "a folder of answers is ours, and no link of somebody else's",
-        ("gym/server/host_limiter.py", "if not usable or (shared and not ours):", "if not usable:"),
+        ("gym/private_folder.py", "if not usable or (shared and not ours):", "if not usable:"),
     ),
     defence(
         "report_escapes",

@@ -35,7 +35,7 @@ from vibench_gym.gym.agent.prompt import harness_prompt
 from vibench_gym.gym.agent.rollout_row import brief_files, build_fields, response_of
 from vibench_gym.gym.box.model_route import MODEL_URL_OPTION, ModelUrl
 from vibench_gym.gym.box.provider import APP_MODEL_OPTION, MOUNTS_OPTION
-from vibench_gym.gym.server.host_limiter import private_folder
+from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.gym.wire import (
     MAX_DETAIL_CHARS,
     HarnessStatus,

@@ -13,7 +13,7 @@ from vibench_gym.core.config import AppModelConfig, ModelConfig
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing, TaskInvalid
 from vibench_gym.core.tasks.task import load_benchmark
 from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
-from vibench_gym.gym.server.host_limiter import private_folder
+from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.stack.app_model import app_model_key
 from vibench_gym.stack.kinds import require_app_model_route, stack_checks, stack_kind

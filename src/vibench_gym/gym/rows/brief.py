@@ -55,7 +55,7 @@ class OwnPrompt:
     def render(self, artifact: str, prd: str) -> str:
         """The brief of one artifact."""
         del prd
-        source = files("vibench_gym.gym.agent").joinpath("brief.j2").read_text(encoding="utf-8")
+        source = files("vibench_gym.gym.rows").joinpath("brief.j2").read_text(encoding="utf-8")
         environment = _environment(None)
         return environment.from_string(source).render(goal=goal_of(artifact))
 
