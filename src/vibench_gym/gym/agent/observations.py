@@ -24,7 +24,7 @@ from vibench_gym.gym.wire import HarnessStatus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vibench_gym.gym.agent.build import Build
+    from vibench_gym.gym.agent.build import BuildResult
     from vibench_gym.gym.agent.harnesses.base import ToolUse
 
 VERIFIER_OBSERVATION = "verifier_sandbox_observation"
@@ -41,7 +41,9 @@ _OUTCOMES = {
 }
 
 
-def observe(build: Build, *, rollout_id: str, source: str, verifier: object) -> dict[str, Any]:
+def observe(
+    build: BuildResult, *, rollout_id: str, source: str, verifier: object
+) -> dict[str, Any]:
     """The bundle for `ng_agent_observations`; `verifier` is what the resources server saw."""
     status, outcome = _OUTCOMES[build.status]
     sessions = _ordered(build.sessions, build.transcript.sessions) or [rollout_id]

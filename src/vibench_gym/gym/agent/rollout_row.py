@@ -18,7 +18,7 @@ from vibench_gym.gym.wire import MAX_DETAIL_CHARS
 if TYPE_CHECKING:
     from nemo_gym.openai_utils import NeMoGymResponseCreateParamsNonStreaming
 
-    from vibench_gym.gym.agent.build import Build
+    from vibench_gym.gym.agent.build import BuildResult
     from vibench_gym.gym.wire import VibenchSeedSessionResponse
 
 PRD_FILE = "prd.txt"
@@ -51,7 +51,7 @@ def brief_files(seed: VibenchSeedSessionResponse, root: str) -> dict[str, bytes]
 
 
 def response_of(
-    params: NeMoGymResponseCreateParamsNonStreaming, build: Build, model: str
+    params: NeMoGymResponseCreateParamsNonStreaming, build: BuildResult, model: str
 ) -> NeMoGymResponse:
     """The harness's work as one response of the policy."""
     said, usage = build.transcript, build.transcript.usage
@@ -79,7 +79,7 @@ def response_of(
     )
 
 
-def build_fields(build: Build, agent_kind: str) -> dict[str, Any]:
+def build_fields(build: BuildResult, agent_kind: str) -> dict[str, Any]:
     """What a row says of its build, beside the reward."""
     harvest = build.harvest
     return {
