@@ -346,6 +346,15 @@ async def test_a_box_that_cannot_be_built_says_why(zone: Zone) -> None:
         await zone.spawn(replace(shell("true"), binds=(Bind("/x"),)))
 
 
+async def test_arguments_and_environment_are_not_interpreted(zone: Zone) -> None:
+    argv = ("/usr/bin/printf", "%s|", "a b", "$HOME", "*")
+    result = await zone.run(replace(shell(""), argv=argv), timeout_s=20)
+    given = replace(shell('cat; echo "$GIVEN"'), env={"GIVEN": "ä 1 $HOME"})
+
+    assert result.stdout == "a b|$HOME|*|"
+    assert (await zone.run(given, stdin=b"in\n", timeout_s=20)).stdout == "in\nä 1 $HOME\n"
+
+
 async def test_a_missing_program_or_folder_is_the_commands_failure(zone: Zone) -> None:
     result = await zone.run(replace(shell("true"), cwd="/nowhere"), timeout_s=20)
     assert result.return_code == 127

@@ -76,11 +76,6 @@ class BuildZone:
         """Whether it stands."""
         return self._zone is not None
 
-    @property
-    def blocked_hosts(self) -> Mapping[str, int]:
-        """Hosts that were asked for and refused, with the number of times."""
-        return {} if self._mirror is None else self._mirror.blocked_hosts
-
     async def open(self) -> Self:
         """Bring everything up; on failure nothing is left.
 
@@ -213,14 +208,6 @@ class BuildZone:
             OSError: nothing listens there.
         """
         return await self._standing().connect(port)
-
-    async def memory_bytes(self) -> int:
-        """What the box's processes use now.
-
-        Raises:
-            SandboxUnavailable: the zone broke.
-        """
-        return (await self._standing().usage()).memory_bytes
 
     async def close(self) -> None:
         """End everything; safe to call twice."""

@@ -190,12 +190,11 @@ class BubblewrapProvider:
         """Copy one file into the box, below /app, /home/app or /tmp.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it is no regular file, or cannot be read.
             ValueError: the target is elsewhere.
             VibenchGymError: it could not be written.
         """
-        data = await asyncio.to_thread(Path(source_path).read_bytes)
-        mode = 0o755 if os.access(source_path, os.X_OK) else 0o644
+        data, mode = await asyncio.to_thread(_read_regular, Path(source_path))
         await _zone(handle).put(data, self._absolute(handle, target_path), mode=mode)
 
     async def download_file(
@@ -235,10 +234,6 @@ class BubblewrapProvider:
     def model_traffic(self, handle: SandboxHandle) -> ModelTraffic:
         """What went over the box's model route."""
         return _zone(handle).traffic
-
-    def blocked_hosts(self, handle: SandboxHandle) -> Mapping[str, int]:
-        """Hosts that the box was refused, with the number of times."""
-        return _zone(handle).blocked_hosts
 
     async def endpoint(self, handle: SandboxHandle, port: int) -> SandboxEndpoint:
         """A URL on this host's loopback that leads to a declared port of the box.
@@ -294,3 +289,10 @@ def _plain(resources: SandboxResources | Mapping[str, Any]) -> dict[str, Any]:
 def _zone(handle: SandboxHandle) -> BuildZone:
     sandbox: _Sandbox = handle.raw
     return sandbox.zone
+
+
+def _read_regular(source: Path) -> tuple[bytes, int]:
+    """A file's content and mode; anything else could block (a pipe), or has no content."""
+    if not source.is_file():
+        raise FileNotFoundError(f"not a regular file: {source}")
+    return source.read_bytes(), 0o755 if os.access(source, os.X_OK) else 0o644
