@@ -96,7 +96,7 @@ async def test_a_retry_waits_for_the_cleanup_of_what_was_cancelled(tmp_path: Pat
 
     assert [(await retry).failure_reason for retry in retries] == ["grading 2"] * 2
     assert grading.begun == 2
-    await until(lambda: rollouts.under_way == 0)
+    await until(lambda: not rollouts._flights)
 
 
 async def test_closing_cancels_and_lets_clean_up(tmp_path: Path) -> None:

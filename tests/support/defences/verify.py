@@ -45,7 +45,7 @@ DEFENCES: Final = (
     defence(
         "answers_kept",
         "an answer is stored and given again",
-        ("gym/server/verify_cache.py", "if finding.final:", "if not finding:"),
+        ("gym/server/verify_cache.py", "if result.final:", "if not result:"),
     ),
     defence(
         "measured_plans_kept",

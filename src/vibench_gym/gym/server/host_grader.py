@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from vibench_gym.core.config import ArchiveBudget, BrowserConfig, GraderConfig
+    from vibench_gym.core.config import ArchiveBudget, GraderConfig
     from vibench_gym.core.records import RolloutRecord
     from vibench_gym.core.rundir import RolloutDir
     from vibench_gym.core.tasks.task import Task
@@ -96,8 +95,3 @@ class HostGrader:
                 limiter=self.limiter,
             )
             return await grader.grade(task, archive, rollout=rollout, label=label, resume=True)
-
-
-def playwright(config: BrowserConfig) -> BrowserLauncher:
-    """Chromium as the graders use it."""
-    return PlaywrightLauncher(config)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator has to see to is told when the server starts, with the fix, not row by row."""
+"""Checks when the server starts; what the operator has to fix is said once, not row by row."""
 
 from __future__ import annotations
 
@@ -100,17 +100,8 @@ def grader_models(config: VibenchResourcesServerConfig, servers: Mapping[str, An
 
     qa = endpoint(config.grader_model_name)
     seeder = endpoint(config.seeder_model_name) if config.seeder_model_name else None
-    check_endpoint(qa)
+    OpenAIChatModel(qa)  # refuses an endpoint that cannot be called from here
     return lambda _task: EndpointModels(qa, seeder)
-
-
-def check_endpoint(model: ModelConfig) -> None:
-    """Refuse an endpoint that cannot be called from here.
-
-    Raises:
-        ConfigError: its URL is unusable, or the key is missing.
-    """
-    OpenAIChatModel(model)
 
 
 def app_model(config: VibenchResourcesServerConfig) -> AppModelConfig | None:
