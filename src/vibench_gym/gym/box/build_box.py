@@ -92,7 +92,7 @@ class CommandResult:
 
 
 class BuildBox:
-    """One box; `open` it, and `close` it whatever happens."""
+    """One box; `open` it, and always `close` it."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Brings a built app out of its box and into the store, whatever the builder did to the box.
+"""Brings a built app out of its box and into the store, also when the builder broke the box.
 
 Where the provider lets us, the files are read from outside, and nothing in the box takes part. For
 other providers a tar is made inside, and believed no more than the box: it is unpacked as a hostile

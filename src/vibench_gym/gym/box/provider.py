@@ -76,7 +76,7 @@ class BubblewrapProviderConfig(Settings):
 
 @dataclass(slots=True)
 class _Sandbox:
-    """What a handle stands for."""
+    """A box, as its handle's `raw`."""
 
     zone: BuildZone
     workdir: str
@@ -102,7 +102,7 @@ class BubblewrapProvider:
         self._sandboxes: dict[str, _Sandbox] = {}
 
     async def find_host(self) -> Host:
-        """Find what boxes are made of; once per provider.
+        """Find what boxes are made of (toolchain, templates, registries); once per provider.
 
         Raises:
             OperatorFault: a part is not on this host; says how to install it.
@@ -144,8 +144,8 @@ class BubblewrapProvider:
         app_model = options.pop(APP_MODEL_OPTION, None)
         if options:
             raise ValueError(f"unknown provider_options: {', '.join(sorted(options))}")
-        given = None if app_model is None else AppModelConfig.model_validate(app_model)
-        stack = self._config.stack.model_copy(update={"app_model": given})
+        model_of_app = None if app_model is None else AppModelConfig.model_validate(app_model)
+        stack = self._config.stack.model_copy(update={"app_model": model_of_app})
         resources = SandboxResources.from_mapping(_plain(spec.resources))
         if resources.memory_mib:
             memory = min(resources.memory_mib * MIB, stack.app.memory_bytes)
@@ -280,7 +280,7 @@ class BubblewrapProvider:
 
 
 def _plain(resources: SandboxResources | Mapping[str, Any]) -> dict[str, Any]:
-    """A spec holds the class, whatever it was made from; its type says either."""
+    """A spec's resources as a mapping; by its type it may hold either."""
     if isinstance(resources, SandboxResources):
         return asdict(resources)
     return dict(resources)

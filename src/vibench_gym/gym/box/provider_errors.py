@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The one place on the builder's side that catches whatever is raised: calls of a sandbox provider.
+"""The one place on the builder's side that catches every exception: calls of a sandbox provider.
 
-NeMo Gym says of a provider only that it raises. What it raised here is a `ProviderFailed`, which
-callers catch by name and judge: a box that cannot be had, one way of harvesting that did not work.
+NeMo Gym does not say which exceptions a provider raises. Here they all become a `ProviderFailed`,
+which callers catch by name and judge: no box could be had, or one way of harvesting did not work.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a builder is told to do: ViBench's own brief from its checkout, or ours for other tasks.
+"""The brief, which is a builder's prompt: ViBench's own from its checkout, or ours for other tasks.
 
 ViBench's brief is part of what the benchmark measures, so there is no substitute for it: where it
 cannot be rendered, there is no row. Its template is rendered here without its interpreter, in a

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The grader of this host, behind the host's slots: set-ups and plans wait for one, then run.
 
-Waiting happens outside of whatever is timed: a slot is taken before a set-up or a plan starts.
+Waiting is in no measured time: a slot is taken before a set-up or a plan starts.
 """
 
 from __future__ import annotations

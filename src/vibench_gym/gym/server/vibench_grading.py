@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""From the server's settings to ViBench's own graders; whatever they lack is told at the start."""
+"""ViBench's own graders by the server's settings; what is missing stops the server's start."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _INTEGRITY = {
         "nW5LDa+zCA=="
     ),
 }
-"""Known digests; a package that is not here is held to the one its registry tells."""
+"""Known digests; of a package that is not here, npm checks the digest of its registry."""
 
 
 def package() -> str:
