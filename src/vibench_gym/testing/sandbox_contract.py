@@ -171,7 +171,7 @@ class SandboxProviderContract:
         """Names, contents and commands are UTF-8, whatever the host's locale is."""
         source, back = tmp_path / "source", tmp_path / "back"
         source.write_text("Grüße 你好 🎈\n", encoding="utf-8")
-        name = f"{self.folder}/ordner ä/你好 🎈.txt"
+        name = f"{self.folder}/mappe ä/你好 🎈.txt"
         await sandbox.upload(source, name)
         result = await sandbox.exec(f"cat {shlex.quote(name)}; echo 'ß' >> {shlex.quote(name)}")
         _require(result.stdout == "Grüße 你好 🎈\n", f"got {result!r}")
