@@ -27,10 +27,10 @@ from vibench_gym.browser.failures import (
 from vibench_gym.browser.launch import chromium_version, launch_chromium, temporary
 from vibench_gym.browser.page.observer import Look, Observer
 from vibench_gym.browser.page.pages import Pages
-from vibench_gym.browser.tools.arguments import TOOL_SPECS, BadArguments, parse_arguments
-from vibench_gym.browser.tools.dispatch import carry_out
+from vibench_gym.browser.tools.registry import BROWSER_TOOLS
 from vibench_gym.browser.trace import TraceRecorder
 from vibench_gym.core.errors import BrowserFailed
+from vibench_gym.core.toolset import BadArguments
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium
     from playwright.async_api import CDPSession, Playwright
 
-    from vibench_gym.browser.base import Observation
+    from vibench_gym.browser.base import BrowserLaunch, Observation
     from vibench_gym.core.config import BrowserConfig
     from vibench_gym.core.tool import ToolSpec
 
@@ -83,13 +83,8 @@ class PlaywrightBrowser:
     @classmethod
     async def launch(
         cls,
+        options: BrowserLaunch,
         *,
-        executable: Path,
-        base_url: str,
-        screenshots_dir: Path,
-        downloads_dir: Path,
-        assets_dir: Path | None,
-        trace_path: Path | None,
         config: BrowserConfig,
         chromium_sandbox: bool = True,
         work_dir: Path | None = None,
@@ -103,11 +98,11 @@ class PlaywrightBrowser:
             PrerequisiteMissing: there is no such executable.
             BrowserFailed: it does not come up.
         """
-        for folder in (screenshots_dir, downloads_dir):
+        for folder in (options.screenshots_dir, options.downloads_dir):
             folder.mkdir(parents=True, exist_ok=True)
-        trace = TraceRecorder(trace_path, work_dir)
-        # Two programs that start side by side.
-        asking = asyncio.create_task(chromium_version(executable))
+        trace = TraceRecorder(options.trace_path, work_dir)
+        # Chromium is asked for its version while the driver starts.
+        asking = asyncio.create_task(chromium_version(options.executable))
         try:
             playwright = await _start_driver(work_dir)
         except BaseException:
@@ -117,7 +112,7 @@ class PlaywrightBrowser:
         try:
             chromium = await launch_chromium(
                 playwright,
-                executable=executable,
+                executable=options.executable,
                 version=await asking,
                 chromium_sandbox=chromium_sandbox,
                 traces_dir=trace.parts_dir,
@@ -126,22 +121,22 @@ class PlaywrightBrowser:
             )
             pages = Pages(
                 chromium,
-                base_url=base_url,
+                base_url=options.base_url,
                 config=config,
-                downloads_dir=downloads_dir,
-                assets_dir=assets_dir,
+                downloads_dir=options.downloads_dir,
+                assets_dir=options.assets_dir,
                 trace=trace,
             )
             browser = cls(
                 playwright=playwright,
                 chromium=chromium,
                 pages=pages,
-                observer=Observer(pages, screenshots_dir),
+                observer=Observer(pages, options.screenshots_dir),
                 trace=trace,
                 heartbeat=await _heartbeat(chromium),
             )
             async with browser._classified():
-                await pages.add_visitor("context_A")
+                await pages.add_context("context_A")
         except BaseException:
             asking.cancel()
             await _stop_driver(playwright)
@@ -152,7 +147,7 @@ class PlaywrightBrowser:
     @property
     def tools(self) -> Sequence[ToolSpec]:
         """The tools, for a model."""
-        return TOOL_SPECS
+        return BROWSER_TOOLS.specs
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
         """Carry out one tool call; bad arguments and missing elements give an error observation."""
@@ -160,8 +155,8 @@ class PlaywrightBrowser:
             await self._trace.check_size()
             look = Look(tool=name[:60])
             try:
-                parsed = parse_arguments(name, arguments)
-                look = await carry_out(self._pages, parsed)
+                call = BROWSER_TOOLS.parse(name, arguments)
+                look = await call.carry_out(self._pages)
             except BadArguments as error:
                 look = look.failed(f"bad arguments: {error}")
             except ActionFailed as error:

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from vibench_gym.core.errors import BudgetExceeded, GraderModelFailed
 from vibench_gym.core.tool import ToolCall, ToolResult
-from vibench_gym.llm.base import ConversationRefused, Message, Usage
+from vibench_gym.llm.base import ERROR_PREFIX, ConversationRefused, Message, Usage
 from vibench_gym.llm.pruning import Pruning, withholdings
-from vibench_gym.llm.replay.script.player import ERROR_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

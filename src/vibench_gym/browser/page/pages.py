@@ -55,11 +55,11 @@ class Pages:
         self.context_state: ContextState
         self.kept_downloads = 0
         self._trace = trace
-        self._reading_room: CDPSession | None = None
+        self._blank_page: CDPSession | None = None
 
     # -- contexts and tabs -----------------------------------------------------------------------
 
-    async def add_visitor(self, name: str) -> ContextState:
+    async def add_context(self, name: str) -> ContextState:
         """Make a context with one empty tab and switch to it.
 
         Raises:
@@ -139,11 +139,11 @@ class Pages:
 
     async def blank_page(self) -> CDPSession:
         """A blank page of ours in a context of its own, out of any app's reach."""
-        if self._reading_room is None:
+        if self._blank_page is None:
             context = await self.chromium.new_context()
             page = await context.new_page()
-            self._reading_room = await context.new_cdp_session(page)
-        return self._reading_room
+            self._blank_page = await context.new_cdp_session(page)
+        return self._blank_page
 
     # -- elements --------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from vibench_gym.llm.replay.script.player import DONE_TEXT, next_call
 
 if TYPE_CHECKING:
     from vibench_gym.llm.replay.cassette import Request
-    from vibench_gym.llm.replay.script.player import Script
+    from vibench_gym.llm.replay.script.items import Script
 
 _CHARS_PER_TOKEN = 4
 

@@ -18,25 +18,23 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from vibench_gym.core.errors import CassetteMiss
 from vibench_gym.core.tool import ToolCall
+from vibench_gym.llm.base import ERROR_PREFIX
 from vibench_gym.llm.replay.script.items import (
     Action,
     Capture,
     CheckItem,
     Item,
-    Script,
     ScriptStep,
     When,
 )
-from vibench_gym.llm.replay.script.loader import load_script, parse_script
 from vibench_gym.llm.replay.script.template import today_of
-from vibench_gym.llm.replay.script.view import ERROR_PREFIX, View, short
+from vibench_gym.llm.replay.script.view import View, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from vibench_gym.llm.base import Message
-
-__all__ = ["ERROR_PREFIX", "Script", "load_script", "next_call", "parse_script"]
+    from vibench_gym.llm.replay.script.items import Script
 
 DONE_TEXT = "Done."
 _STALE = re.compile(r"no element (f\d+)?e\d+ on this page")
@@ -263,13 +261,13 @@ class _Player:
         self, action: Action, arguments: Mapping[str, Any]
     ) -> Generator[_Call, str, str | None]:
         """Make the call; the reason where it failed."""
-        answer = yield _Call(action.tool, arguments)
+        answer = yield _Call(action.tool.tool_name, arguments)
         failure = self.view.take(action.tool, answer)
         if failure is not None and _STALE.search(failure):
             # The page drew itself anew since the last look, so nothing was done: once more.
             anew = self.view.arguments(action)
             if not isinstance(anew, str):
-                answer = yield _Call(action.tool, anew)
+                answer = yield _Call(action.tool.tool_name, anew)
                 failure = self.view.take(action.tool, answer)
         return failure
 

@@ -14,20 +14,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vibench_gym.llm.base import ERROR_PREFIX
 from vibench_gym.llm.replay.script.snapshot import Found, Locator, find, snapshot_of
 from vibench_gym.llm.replay.script.template import UnknownPlaceholder, expand
-from vibench_gym.llm.replay.script.tools import SHELL_TOOLS
 
 if TYPE_CHECKING:
     from datetime import date
 
+    from vibench_gym.core.toolset import Tool
     from vibench_gym.llm.replay.script.items import Action, Capture, Looks
 
-ERROR_PREFIX = "ERROR: "
-"""How a tool result says in text that the call failed; the tool loop puts it there."""
-
-_FINDING_TOOLS = frozenset({"read", "download", "clipboard", *SHELL_TOOLS})
-"""Tools whose `Result:` is a finding, not an echo."""
 _REASON_CHARS = 600
 _DETAIL_CHARS = 100
 _SHELL_CHARS = 400
@@ -51,15 +47,15 @@ class View:
     blind: str = "nothing was looked at yet"
     """Why the last observation shows no page; then no check can pass, `not_see` alone neither."""
 
-    def take(self, tool: str, answer: str) -> str | None:
+    def take(self, tool: type[Tool], answer: str) -> str | None:
         """Keep what a tool returned; the reason where it failed."""
         if answer.startswith("REFUSED"):
             return short(answer)
         body = answer.removeprefix(ERROR_PREFIX)
-        self.see(body, whole=tool in _FINDING_TOOLS)
+        self.see(body, whole=tool.result_is_finding)
         if body == answer:
             return None
-        said = body[:_SHELL_CHARS] if tool in SHELL_TOOLS else body.partition("\n")[0]
+        said = body[:_SHELL_CHARS] if tool.for_shell else body.partition("\n")[0]
         return short(said.removeprefix("Result: ").removeprefix("error: "))
 
     def see(self, text: str, *, whole: bool = False) -> None:
@@ -113,7 +109,7 @@ class View:
     def arguments(self, action: Action) -> dict[str, Any] | str:
         """The call's arguments with refs from the last snapshot, or why it cannot be made."""
         try:
-            filled = self._fill_value(action.arguments, keep_unknown=action.tool in SHELL_TOOLS)
+            filled = self._fill_value(action.arguments, keep_unknown=action.tool.for_shell)
             arguments: dict[str, Any] = dict(filled)
             for name, locator in action.locators.items():
                 found = self._locate(locator)
@@ -152,7 +148,7 @@ class View:
         """The action in words, for a check's text."""
         targets = " to ".join(str(locator) for locator in action.locators.values())
         detail = next((str(value) for value in action.arguments.values()), "")[:_DETAIL_CHARS]
-        text = f"{action.tool} {targets or detail}".strip()
+        text = f"{action.tool.tool_name} {targets or detail}".strip()
         try:
             return self.fill(text, keep_unknown=True)
         except UnknownPlaceholder:
