@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,6 @@ from vibench_gym.llm.replay.script.items import Action, Capture, CheckItem, When
 from vibench_gym.llm.replay.script.loader import MAX_SCRIPT_BYTES, load_script, parse_script
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from vibench_gym.core.toolset import Tool
 
 GOOD = """\
@@ -217,3 +216,16 @@ def test_what_ends_the_work_is_no_action_of_a_script() -> None:
     for name in ("finish_seeding", "give_up", "end_step"):
         text = items(f"- {name}: {{}}", role="seed", tail=False)
         assert any("is no tool or item of a seed script" in line for line in problems(text))
+
+
+def test_the_documentation_names_the_tools_with_findings_and_for_shells() -> None:
+    text = " ".join((Path(__file__).parents[2] / "docs" / "replay.md").read_text().split())
+    for property_name, sentence in (
+        ("result_is_finding", r"for ([^;.]*) the result is what was found out"),
+        ("for_shell", r"In ([^;.]*), other `\$\{\.\.\.\}` are the shell's"),
+    ):
+        named = re.search(sentence, text)
+        assert named is not None
+        assert set(re.findall(r"`(\w+)`", named[1])) == {
+            tool.tool_name for tool in SCRIPT_TOOLS["seed"] if getattr(tool, property_name)
+        }
