@@ -24,7 +24,7 @@ from vibench_gym.browser.failures import (
     explain,
     is_gone,
 )
-from vibench_gym.browser.launch import chromium_version, launch_chromium, temporary
+from vibench_gym.browser.launch import chromium_version, launch_chromium, temporary_folder
 from vibench_gym.browser.page.observer import Look, Observer
 from vibench_gym.browser.page.pages import Pages
 from vibench_gym.browser.tools.registry import BROWSER_TOOLS
@@ -135,7 +135,7 @@ class PlaywrightBrowser:
                 trace=trace,
                 heartbeat=await _heartbeat(chromium),
             )
-            async with browser._classified():
+            async with browser._errors_classified():
                 await pages.add_context("context_A")
         except BaseException:
             asking.cancel()
@@ -151,7 +151,7 @@ class PlaywrightBrowser:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
         """Carry out one tool call; bad arguments and missing elements give an error observation."""
-        async with self._lock, self._classified():
+        async with self._lock, self._errors_classified():
             await self._trace.check_size()
             look = Look(tool=name[:60])
             try:
@@ -165,13 +165,13 @@ class PlaywrightBrowser:
             except PlaywrightError as error:
                 if is_gone(error) and await self._is_gone():
                     raise
-                look = look.failed(self._what_happened(error))
+                look = look.failed(self._describe_error(error))
                 await self._settle_quietly()
             return await self._observed(look)
 
     async def observe(self) -> Observation:
         """A fresh look at the current page without any action."""
-        async with self._lock, self._classified():
+        async with self._lock, self._errors_classified():
             await self._settle_quietly()
             return await self._observed(Look(tool="observe", result="looked at the page"))
 
@@ -193,7 +193,7 @@ class PlaywrightBrowser:
             await asyncio.to_thread(self.after_close)
 
     async def _observed(self, look: Look) -> Observation:
-        """Look at the page; where it does not answer, make sure that it is the page."""
+        """Look at the page; if it does not answer, check that the browser itself still does."""
         observation = await self._observer.look(look)
         if self._observer.saw_nothing and not observation.page_crashed:
             await self._check_alive()
@@ -206,20 +206,20 @@ class PlaywrightBrowser:
             raise BrowserFailed("Chromium or its driver does not answer") from None
 
     async def _settle_quietly(self) -> None:
-        """After a failed action: let what it has set in motion come to rest, if it does."""
+        """After a failed action: wait until the page is quiet, as far as it becomes quiet."""
         tab = self._pages.context_state.current
         if tab is None or tab.crashed or tab.hung or tab.activity.is_navigating():
             return
         with contextlib.suppress(PageUnresponsive):
             await self._pages.settler.after(tab)
 
-    def _what_happened(self, error: PlaywrightError) -> str:
+    def _describe_error(self, error: PlaywrightError) -> str:
         if is_gone(error):
             return "the tab was closed meanwhile"
         return explain(error)
 
     async def _is_gone(self) -> bool:
-        """Whether it is the whole browser that is gone and not one page."""
+        """Whether the whole browser is gone, not only one page."""
         if self._gone.is_set() or not self._chromium.is_connected():
             return True
         try:
@@ -229,30 +229,30 @@ class PlaywrightBrowser:
         return self._gone.is_set()
 
     @contextlib.asynccontextmanager
-    async def _classified(self) -> AsyncIterator[None]:
+    async def _errors_classified(self) -> AsyncIterator[None]:
         if self._closing is not None or not self._chromium.is_connected():
             raise BrowserFailed("Chromium is gone")
         try:
             yield
         except (BrowserFailed, asyncio.CancelledError, TimeoutError):
             raise
-        except ActionFailed as error:  # no tool's: what we open ourselves did not open
+        except ActionFailed as error:  # not from a tool: the empty page of ours did not open
             raise BrowserFailed(f"Chromium does not show an empty page: {error}") from error
         except PlaywrightError as error:
             gone = "is gone" if await self._is_gone() else "failed"
             raise BrowserFailed(f"Chromium {gone}: {error.message[:1000]}") from error
         except Exception as error:
-            # The driver's own end surfaces as a plain Exception; it is recognised by its words.
+            # When the driver ends, Playwright raises a plain Exception: only its text tells.
             if "onnection closed" in str(error) or await self._is_gone():
                 raise BrowserFailed(f"the browser's driver is gone: {error}") from error
             raise
 
 
 async def _heartbeat(chromium: Chromium) -> CDPSession:
-    """The session by which Chromium is asked whether it is alive.
+    """The DevTools session that later tells whether Chromium is alive.
 
     Raises:
-        BrowserFailed: it does not answer to begin with.
+        BrowserFailed: it does not answer now.
     """
     try:
         return await bounded(chromium.new_browser_cdp_session(), START_TIMEOUT_S)
@@ -267,14 +267,15 @@ async def _start_driver(work_dir: Path | None) -> Playwright:
         BrowserFailed: it does not start.
     """
     async with _driver_environment(work_dir):
-        return await _started()
+        return await _driver_started()
 
 
 @contextlib.asynccontextmanager
 async def _driver_environment(work_dir: Path | None) -> AsyncIterator[None]:
-    """Give a driver that starts its own folder for temporary files.
+    """Give the driver that starts within the block its own folder for temporary files.
 
-    Playwright hands our whole environment on and offers no other way; hence one start at a time.
+    Playwright passes our whole environment to the driver and takes no other, so one driver starts
+    at a time.
     """
     if work_dir is None:
         yield
@@ -282,7 +283,7 @@ async def _driver_environment(work_dir: Path | None) -> AsyncIterator[None]:
     lock = _STARTING.setdefault(asyncio.get_running_loop(), asyncio.Lock())
     async with lock:
         before = os.environ.get("TMPDIR")
-        os.environ.update(temporary(work_dir))
+        os.environ.update(temporary_folder(work_dir))
         try:
             yield
         finally:
@@ -292,7 +293,7 @@ async def _driver_environment(work_dir: Path | None) -> AsyncIterator[None]:
                 os.environ["TMPDIR"] = before
 
 
-async def _started() -> Playwright:
+async def _driver_started() -> Playwright:
     starting = asyncio.ensure_future(async_playwright().start())
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
@@ -308,7 +309,7 @@ async def _started() -> Playwright:
 
 
 def _stop_when_started(starting: asyncio.Future[Playwright]) -> None:
-    """Nobody waits for this driver any more; a start that is cut short would leave its process."""
+    """Stop a driver that nobody waits for once it has started; cancelling leaves a process."""
 
     def stop(started: asyncio.Future[Playwright]) -> None:
         if not started.cancelled() and started.exception() is None:
@@ -320,7 +321,7 @@ def _stop_when_started(starting: asyncio.Future[Playwright]) -> None:
 
 
 async def _stop_driver(playwright: Playwright) -> None:
-    """Stop the driver, which takes a Chromium that does not end with it."""
+    """Stop the driver; a Chromium that still runs ends with it."""
     with contextlib.suppress(PlaywrightError, TimeoutError):
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await playwright.stop()

@@ -32,7 +32,7 @@ _TRANSFER_S = 60.0
 
 
 async def keep_new_downloads(pages: Pages, wait_s: float = 0.0) -> str:
-    """Save what the current context's pages have begun to download; say what came."""
+    """Keep the downloads that the current context's pages began; the result names each of them."""
     started = _take_started(pages)
     waited = 0.0
     while not started and waited < wait_s:
@@ -88,18 +88,18 @@ def _preview(content: bytes) -> str:
 
 
 def safe_name(name: str) -> str:
-    """A file name of ours made from one that the app chose."""
+    """Our name for a file whose name the app chose."""
     kept = re.sub(r"[^A-Za-z0-9._-]+", "_", name.replace("\\", "/").rpartition("/")[2])
     return kept.lstrip(".")[-NAME_CHARS:] or "file"
 
 
 async def _read_inside(pages: Pages, path: str) -> bytes:
     cdp = await pages.blank_page()
-    made = await cdp.send(
+    created = await cdp.send(
         "Runtime.evaluate",
         {"expression": "Object.assign(document.createElement('input'), {type: 'file'})"},
     )
-    holder = made["result"]["objectId"]
+    holder = created["result"]["objectId"]
     try:
         await cdp.send("DOM.setFileInputFiles", {"files": [path], "objectId": holder})
         size = int(await _on(cdp, holder, "function() { return this.files[0].size; }"))

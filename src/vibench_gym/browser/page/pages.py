@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which contexts and tabs exist, which is current, and how an element on it is reached."""
+"""The contexts and tabs of a browser, the current one, and the elements on it by their refs."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Pages:
         return locator
 
     def label(self, tab: Tab, ref: str) -> str:
-        """What the last snapshot called it, for the record."""
+        """The name that the last snapshot gave an element, for results."""
         return f"{tab.snapshot.labels.get(ref, 'element')} [{ref}]"
 
     async def act[T](self, tab: Tab, awaitable: Awaitable[T], timeout_s: float | None = None) -> T:

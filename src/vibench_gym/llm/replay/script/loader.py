@@ -178,9 +178,11 @@ class _Reader(ExpressionReader):
     def check(
         self, node: yaml.Node, entries: Mapping[str, yaml.Node], kind: Literal["check", "expect"]
     ) -> CheckItem:
-        wanted = "check" if self.role == "qa" else "expect"
-        if kind != wanted:
-            self.problem(node, f"`{kind}` does not belong in a {self.role} script; use `{wanted}`")
+        expected = "check" if self.role == "qa" else "expect"
+        if kind != expected:
+            self.problem(
+                node, f"`{kind}` does not belong in a {self.role} script; use `{expected}`"
+            )
         optional = ("see", "not_see", "non_fatal") if kind == "check" else ("see", "not_see")
         self.only(entries, (kind, *optional))
         text = self.text(entries[kind])
