@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Starts Chromium so that it reaches nothing but the app and looks like any user's browser.
+"""Starts Chromium so that it resolves no outside name and looks like any user's browser.
 
 An app must not be able to tell that it is being graded: no `navigator.webdriver`, no
 "HeadlessChrome" in the user agent, in client hints or in workers (hence a command line switch and
