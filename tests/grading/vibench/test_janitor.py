@@ -7,16 +7,14 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from support.docker.vibench_lab import until
 from vibench_gym.sandbox.cleanup.work_folder import PREFIX
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+TESTS = Path(__file__).parents[2]
 GRADER = """
 import asyncio, sys
 from pathlib import Path
@@ -45,7 +43,7 @@ async def test_nothing_is_left_of_a_grader(tmp_path: Path, how: str) -> None:
     place.mkdir()
     grader = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", GRADER, str(tmp_path), how),
-        env={**os.environ, "TMPDIR": str(place)},
+        env={**os.environ, "TMPDIR": str(place), "PYTHONPATH": str(TESTS)},
     )
     await until(lambda: bool((tmp_path / "pid").is_file() and (tmp_path / "pid").read_text()))
     pid = int((tmp_path / "pid").read_text(encoding="utf-8"))
