@@ -48,7 +48,7 @@ def main() -> None:
     mounts.mount("none", "/", "", mounts.MS_REC | mounts.MS_PRIVATE)
     with tempfile.TemporaryDirectory(delete=False) as stage:
         # Only this namespace ever sees what is mounted here; the empty folder goes at once.
-        mounts.tmpfs(stage, size=64 * 1024 * 1024, inodes=10_000)
+        mounts.tmpfs(stage, size=2 * 1024**3, inodes=200_000)
         needed = {Path(sys.base_prefix), Path(sys.prefix), Path(__file__).resolve().parents[3]}
         _uncover(sorted(needed), Path(stage))
         home = Path(stage) / "home"
