@@ -221,9 +221,9 @@ class RolloutDir:
         """
         return _read_record(self.path / "rollout.json", RolloutRecord)
 
-    def write_artifact(self, sha256: str) -> None:
-        """Write `artifact.sha256`."""
-        _write(self.path / "artifact.sha256", f"{sha256}\n")
+    def write_artifact(self, tree_sha256: str) -> None:
+        """Write `artifact.sha256`: the tree digest of the unpacked files (`core.artifact`)."""
+        _write(self.path / "artifact.sha256", f"{tree_sha256}\n")
 
     def plan(self, plan_id: str) -> PlanDir:
         """The folder of a plan, whether it exists or not.

@@ -27,7 +27,8 @@ class Unpacked:
     """An artifact's files. `rejected` says why it cannot be built, None for one that can."""
 
     app_dir: Path
-    sha256: str | None
+    tree_sha256: str | None
+    """Digest of the files (`core.artifact`), None where unpacking failed."""
     dropped: tuple[str, ...] = ()
     rejected: ArtifactRejected | None = None
 

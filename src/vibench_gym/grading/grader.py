@@ -217,7 +217,8 @@ class _Rollout:
 
     def _kept(self, found: Unpacked, before: RolloutRecord | None) -> dict[str, PlanRecord]:
         """Plans that an earlier run of this rollout has measured for this very artifact."""
-        if before is None or found.sha256 is None or before.artifact_sha256 != found.sha256:
+        digest = found.tree_sha256
+        if before is None or digest is None or before.artifact_sha256 != digest:
             return {}
         kept = {}
         for plan in self.task.plans:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import GraderFault, OperatorFault, SeedingFailed
 from vibench_gym.core.records import PlanRecord, UsageRecord
-from vibench_gym.core.scoring.scorecard import masks, score_plan
+from vibench_gym.core.scoring.scorecard import score_plan
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.attempt_resources import AttemptResources
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
@@ -120,8 +120,6 @@ class PlanRun:
             plan=self._plan.id,
             plan_sha256=self._plan.sha256,
             status=status,
-            seeding_failed=status is PlanStatus.SEEDING_FAILED,
-            app_fault=isinstance(result, Outcome),
             failure_kind=kind,
             error=None if error is None else clip(error, _ERROR_CHARS),
             attempts=number,
@@ -157,7 +155,6 @@ def failed_record(plan: TestPlan, status: PlanStatus, error: VibenchGymError | s
         plan=plan.id,
         plan_sha256=plan.sha256,
         status=status,
-        app_fault=fault is None,
         failure_kind=fault.failure_kind if fault else None,
         error=clip(str(error), _ERROR_CHARS),
         verdicts=nothing_reached(plan),
@@ -175,7 +172,7 @@ def store_plan(directory: PlanDir, plan: TestPlan, record: PlanRecord) -> None:
 def finished_record(directory: PlanDir, plan: TestPlan) -> PlanRecord | None:
     """The record of an earlier run of this plan, if it is complete, of this text, and measured."""
     record = directory.read_record()
-    if record is None or record.plan_sha256 != plan.sha256 or masks(record):
+    if record is None or record.plan_sha256 != plan.sha256 or record.masked:
         return None
     return record if directory.read_scorecard() is not None else None
 

@@ -67,13 +67,15 @@ class RolloutRecorder:
         Raises:
             ResultsUnwritable: they stay, or it cannot be written.
         """
-        if found.sha256 is None or found.sha256 != self.record.artifact_sha256:
+        if found.tree_sha256 is None or found.tree_sha256 != self.record.artifact_sha256:
             self._directory.remove_plans()
         status = found.rejected.status if found.rejected else ArtifactStatus.OK
         message = clip(str(found.rejected), 2000) if found.rejected else ""
-        if found.sha256 is not None:
-            self._directory.write_artifact(found.sha256)
-        self._update(artifact_sha256=found.sha256, artifact_status=status, artifact_message=message)
+        if found.tree_sha256 is not None:
+            self._directory.write_artifact(found.tree_sha256)
+        self._update(
+            artifact_sha256=found.tree_sha256, artifact_status=status, artifact_message=message
+        )
 
     def setup(self, report: SetupReport, found: Unpacked) -> None:
         """Note what set-up did."""

@@ -82,14 +82,8 @@ def rescore_rollout(directory: RolloutDir, record: RolloutRecord) -> RescoredRol
         same = plan_dir.scorecard_bytes() == canonical_json(card).encode()
         cards.append(RescoredPlan(plan_dir, card, same))
     score = score_rollout(plans, records, record.artifact_status, record.artifact_message)
-    written = RolloutScore(
-        reward=record.reward if record.reward is not None else -1.0,
-        build_failed=record.build_failed,
-        mask_sample=record.mask_sample,
-        failure_kind=record.failure_kind,
-        failure_reason=record.failure_reason,
-    )
-    same = score == written and all(card.identical for card in cards)
+    same_score = all(getattr(record, name) == value for name, value in score)
+    same = same_score and all(card.identical for card in cards)
     return RescoredRollout(directory, tuple(cards), score, same)
 
 

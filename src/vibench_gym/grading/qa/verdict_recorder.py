@@ -65,7 +65,6 @@ class VerdictRecorder:
         self.plan = plan
         self._on_flag = on_flag
         self._verdicts: list[StepVerdict] = []
-        self._stopped = False
         self._refused_this_turn = False
         self._open: OpenStep | None = OpenStep(plan.steps[0])
 
@@ -119,12 +118,13 @@ class VerdictRecorder:
         result = CheckOutcome(outcome)
         if result is CheckOutcome.PASSED and (early := self._unseen(current)):
             return early
-        non_fatal = self._non_fatal(current.step, quote)
-        if result is not CheckOutcome.PASSED and not non_fatal and current.pending is None:
+        quote = quote.strip() if self._non_fatal(current.step, quote) else ""
+        if result is CheckOutcome.PASSED:
+            quote = quote or _own_words(current.step, text)
+        elif not quote and current.pending is None:
             current.pending = Pending(text, look_of(current))
             current.since_check.clear()
             return Reply("look_again", _LOOK_AGAIN)
-        quote = quote.strip() if non_fatal else ""
         return self._record(current, text, result, clip(reason.strip(), TEXT_CHARS), quote)
 
     def end_step(self, *, step: str, outcome: str) -> Reply:
@@ -297,6 +297,11 @@ class VerdictRecorder:
             return Reply("all_done", "ALL STEPS DONE: call finish.")
         self._open = OpenStep(following[0])
         return Reply("next_step", f"NEXT STEP: {following[0].name}\n\n{following[0].prose}")
+
+
+def _own_words(step: Step, text: str) -> str:
+    """A check's text where it is a non-fatal sentence of the step: a pass needs no quote for it."""
+    return text if is_non_fatal(step.prose, text) else ""
 
 
 def not_reached(step: Step) -> StepVerdict:

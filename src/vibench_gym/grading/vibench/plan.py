@@ -227,8 +227,6 @@ class VibenchPlan:
             plan=self.plan.id,
             plan_sha256=self.plan.sha256,
             status=status,
-            seeding_failed=status is PlanStatus.SEEDING_FAILED,
-            app_fault=kind is None,
             failure_kind=kind,
             error=None if error is None else clip(error, _ERROR_CHARS),
             attempts=attempts,
