@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The artifact at hand: unpacked within its budgets, checked, digested, gone afterwards."""
+"""Unpacks an artifact within its budgets, checks and digests it, and removes it afterwards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable
-from vibench_gym.grading.context import close_shielded
+from vibench_gym.grading.teardown import close_shielded
 from vibench_gym.sandbox.archive.archive import check_buildable, unpack
 from vibench_gym.sandbox.cleanup.janitor import WorkFolder
 
@@ -44,7 +44,7 @@ async def unpacked(app: Path, budget: ArchiveBudget) -> AsyncIterator[Unpacked]:
     try:
         yield await asyncio.to_thread(_unpack, app, folder.path / "app", budget)
     finally:
-        await close_shielded(asyncio.to_thread(folder.remove), _ignore)
+        await close_shielded(asyncio.to_thread(folder.remove))
 
 
 def _unpack(app: Path, destination: Path, budget: ArchiveBudget) -> Unpacked:
@@ -61,7 +61,3 @@ def _unpack(app: Path, destination: Path, budget: ArchiveBudget) -> Unpacked:
     except ArtifactRejected as rejected:
         return Unpacked(destination, digest, report.dropped_names, rejected)
     return Unpacked(destination, digest, report.dropped_names)
-
-
-def _ignore(_message: str) -> None:
-    """The folder is registered with the janitor, which tries again."""

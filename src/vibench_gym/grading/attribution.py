@@ -103,7 +103,7 @@ async def browser_works(
         return False
 
 
-async def broken_ground(prepared: PreparedApp) -> str | None:
+async def why_unseedable(prepared: PreparedApp) -> str | None:
     """Control for a seeding that failed: can an app be seeded at all that nobody has touched?
 
     On a fresh stack a script that does nothing is applied, which ends and starts the app once; it

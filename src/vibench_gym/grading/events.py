@@ -37,6 +37,10 @@ class EventLog:
 
     def __init__(self, sink: Callable[[Event], None] | None = None) -> None:
         self._sink = sink
+        self.restart()
+
+    def restart(self) -> None:
+        """The plan starts now: it has waited for its turn."""
         self._started = time.monotonic()
 
     @property

@@ -19,9 +19,10 @@ from vibench_gym.core.verdict import Evidence
 from vibench_gym.grading.untrusted_text import Flags, clip, one_line, unframed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from vibench_gym.browser.base import Browser, Observation
+    from vibench_gym.core.tool import ToolSpec
     from vibench_gym.grading.events import EventLog, Stopwatch
 
 CALL_LIMIT_S: Final = 180.0
@@ -46,6 +47,11 @@ class RecordingBrowser:
         self.waited_on_app_s = 0.0
         self.crashes = 0
         """Observations of a page whose renderer was gone."""
+
+    @property
+    def tools(self) -> Sequence[ToolSpec]:
+        """The browser's tools."""
+        return self.browser.tools
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:

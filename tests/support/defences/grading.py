@@ -43,7 +43,7 @@ DEFENCES: Final = (
     defence(
         "seed_summary_quoted",
         "the seeder's report is quoted line by line",
-        ("grading/qa/agent.py", "quoted_lines(brief.seed_summary or", "str(brief.seed_summary or"),
+        ("grading/qa/agent.py", "quoted_lines(task.seed_summary or", "str(task.seed_summary or"),
     ),
     defence(
         "strict_verdict_arguments",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vibench_gym.core.config import AppModelConfig, ModelConfig
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing, TaskInvalid
 from vibench_gym.core.tasks.task import load_benchmark
-from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
+from vibench_gym.grading.models.sources import EndpointModels, ReplayModels
 from vibench_gym.gym.server.host_limiter import private_folder
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.stack.app_model import app_model_key
