@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field, model_validator
 
+from vibench_gym.core.config import GraderName
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.verdict import Evidence, StepVerdict
 
@@ -138,8 +139,7 @@ class RolloutRecord(Record):
     name in NeMo Gym's rows."""
     artifact_status: ArtifactStatus
     artifact_message: str = ""
-    grader: Literal["builtin", "vibench"] = "builtin"
-    """Ours, or ViBench's own scripts."""
+    grader: GraderName = "builtin"
     plans: tuple[str, ...]
     """Plan ids in the task's order."""
     plan_names: dict[str, str] = {}

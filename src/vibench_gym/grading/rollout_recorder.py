@@ -9,7 +9,7 @@ resumes, after an end at any moment, keeps all of them and none of another artif
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from vibench_gym.core.records import RolloutRecord, SetupRecord
 from vibench_gym.core.scoring.scorecard import score_rollout
@@ -20,6 +20,7 @@ from vibench_gym.grading.untrusted_text import clip
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from vibench_gym.core.config import GraderName
     from vibench_gym.core.errors import VibenchGymError
     from vibench_gym.core.records import PlanRecord
     from vibench_gym.core.rundir import RolloutDir
@@ -42,7 +43,7 @@ class RolloutRecorder:
         task: Task,
         directory: RolloutDir,
         label: str,
-        grader: Literal["builtin", "vibench"] = "builtin",
+        grader: GraderName = "builtin",
         *,
         before: RolloutRecord | None = None,
     ) -> None:

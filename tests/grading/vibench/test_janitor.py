@@ -7,15 +7,12 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from support.docker.vibench_lab import until
 from vibench_gym.sandbox.cleanup.janitor import PREFIX
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GRADER = """
 import asyncio, sys
@@ -39,13 +36,16 @@ asyncio.run(main())
 """  # noqa: E501 - a program
 
 
+TESTS = Path(__file__).resolve().parents[2]
+
+
 @pytest.mark.parametrize("how", ["killed", "ends"])
 async def test_nothing_is_left_of_a_grader(tmp_path: Path, how: str) -> None:
     place = tmp_path / "tmp"
     place.mkdir()
     grader = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", GRADER, str(tmp_path), how),
-        env={**os.environ, "TMPDIR": str(place)},
+        env={**os.environ, "TMPDIR": str(place), "PYTHONPATH": str(TESTS)},
     )
     await until(lambda: bool((tmp_path / "pid").is_file() and (tmp_path / "pid").read_text()))
     pid = int((tmp_path / "pid").read_text(encoding="utf-8"))
