@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from support.grading import make_plan
+from support.plans import parse_plan, render_plan
 from support.strategies import verdict
 from vibench_gym.core.artifact import ArtifactStore, tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, ConfigError, Problem, TaskInvalid
@@ -31,7 +32,7 @@ from vibench_gym.core.scoring.scorecard import (
 )
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.tasks.mutant import apply_mutant, load_mutants
-from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, decode_plan, parse_plan, render_plan
+from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, decode_plan
 from vibench_gym.core.tasks.plan_tags import scan_tags
 from vibench_gym.core.tasks.task import artifacts_of, load_benchmark, load_task
 from vibench_gym.core.verdict import Evidence
@@ -167,10 +168,8 @@ class TestTasks:
         path = task_dir / "tests/mvp/test1.txt"
         path.write_text(path.read_text().replace("5</full_points>", "6</full_points>"))
         (task_dir / "exceptions.yaml").write_text("tests/mvp/test1.txt: upstream counts so\n")
-        (warning,) = load_task(task_dir).warnings
+        (warning,) = load_benchmark(task_dir).problems
         assert (warning.file, warning.line, warning.severity) == (str(path), 3, "warning")
-        (problem,) = load_benchmark(task_dir).problems
-        assert problem == warning
 
 
 class TestRollouts:

@@ -7,7 +7,7 @@
         rollout.json  artifact.sha256  setup.log
         plans/<plan-id>/
             plan.txt  plan.json  scorecard.json  events.jsonl
-            screenshots/  downloads/  trace.zip  app.log  setup.log
+            screenshots/  downloads/  trace.zip  app.log
 
 A file is either whole or absent (written beside and renamed); only `events.jsonl` grows in place,
 so its last line may be cut short and is then left out. `plan.txt` is the plan byte for byte:
@@ -107,11 +107,6 @@ class PlanDir:
     def app_log(self) -> Path:
         """What the app printed during this plan."""
         return self.path / "app.log"
-
-    @property
-    def setup_log(self) -> Path:
-        """What set-up printed, where it ran for this plan."""
-        return self.path / "setup.log"
 
     @property
     def events_path(self) -> Path:

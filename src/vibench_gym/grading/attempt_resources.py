@@ -15,7 +15,7 @@ from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, St
 from vibench_gym.grading.models.metered import MeteredModel, ModelRole
 from vibench_gym.grading.recording_browser import RecordingBrowser
 from vibench_gym.grading.teardown import close_shielded, launch_shielded
-from vibench_gym.grading.untrusted_text import Flags
+from vibench_gym.grading.untrusted_text import RecordFlags
 from vibench_gym.grading.wall_clock import WallClock
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class AttemptResources:
         self.directory = directory
         self.log = log
         self.watch = watch
-        self.flags = Flags()
+        self.flags = RecordFlags()
         self.memory = PeakMemory()
         self.clock = WallClock(context.now)
         self.models: list[MeteredModel] = []

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Stands an app up once, opens its first page and measures: what a machine has to be able to do.
+"""Stands an app up once, opens its first page and measures: can this machine grade it?
 
-The way is a rollout's own (unpacked within budgets, set up, snapshot, fresh stack, the QA agent's
-browser), so an app that stands here can be graded here. What fails is told with whose fault it is;
-nothing is scored.
+The steps are those of a rollout (unpack within budgets, set-up, snapshot, fresh stack, the QA
+agent's browser), so an app that stands here can be graded here. A failure is reported with whose
+fault it is. Nothing is scored.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ DEFENCES: Final = (
     defence(
         "claims_checked",
         "what a judge cites is looked up in what it was shown",
-        ("grading/qa/claims.py", "        if not wrong:\n", "        if wrong or not wrong:\n"),
+        ("grading/qa/citations.py", "        if not wrong:\n", "        if wrong or not wrong:\n"),
     ),
     defence(
         "report_policy",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scores a finished run again from what is on disk: `plan.txt` and `plan.json`, nothing else."""
+"""Scores a finished run again from `plan.txt` and `plan.json` alone."""
 
 from __future__ import annotations
 

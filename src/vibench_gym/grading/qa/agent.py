@@ -18,7 +18,7 @@ from vibench_gym.core.errors import AppCrashed, GraderFault, VerdictUnusable
 from vibench_gym.core.tool import ToolCall, ToolResult, ToolSpec
 from vibench_gym.grading.events import ProgressEvent
 from vibench_gym.grading.prompts import render
-from vibench_gym.grading.qa.claims import Claims
+from vibench_gym.grading.qa.citations import Citations
 from vibench_gym.grading.qa.verdict_recorder import Reply, VerdictRecorder
 from vibench_gym.grading.qa.verdict_tools import (
     VERDICT_TOOLS,
@@ -50,7 +50,7 @@ _PASSIVE_TOOLS: Final = frozenset({"snapshot", "screenshot", "read"})
 
 @dataclass(frozen=True, slots=True)
 class QaTask:
-    """What the QA agent is told about its plan."""
+    """What the QA agent is given besides the plan itself."""
 
     url: str
     today: str
@@ -89,13 +89,13 @@ class QaAgent:
         self._watch = watch
         self._app_gone = app_gone
         self._progress = progress
-        self._claims = Claims(browser.flag)
+        self._citations = Citations(browser.flag)
         self._loop: ToolLoop | None = None
         self._actions = 0
         self._idle_turns = 0
         self._finished = False
         self._unreadable = ""
-        """The last step of which the provider refused to read what a page showed."""
+        """The last step in which the model's provider refused to read a page."""
 
     @property
     def tools(self) -> Sequence[ToolSpec]:
@@ -210,7 +210,7 @@ class QaAgent:
         observation = await self._browser.call(name, arguments, step=step, phase="qa_browser")
         self._recorder.add_evidence(observation.id, shows_page=not observation.page_crashed)
         self._actions += 1
-        self._claims.shown(observation.id, observation.text)
+        self._citations.shown(observation.id, observation.text)
         self._check_app_time()
         return self._browser.result(observation, f"\n{_WITHDRAWN}" if self._withdrawn() else "")
 
@@ -218,7 +218,7 @@ class QaAgent:
         step = self._step
         match call:
             case RecordCheck():
-                if (objection := self._claims.objection(step, call)) is not None:
+                if (objection := self._citations.objection(step, call)) is not None:
                     # Not the recorder's refusal: a wrong citation must not mask.
                     reply = Reply("refused", f"REFUSED: {objection}.")
                     self._note(reply, step, call)
@@ -245,7 +245,7 @@ class QaAgent:
 
     def _begin_step(self) -> None:
         self._actions = self._idle_turns = 0
-        self._claims.begin_step()
+        self._citations.begin_step()
         step = self._recorder.current
         if self._loop and step and len(step.prose) > _SHORT_PROSE:
             self._loop.say(f"The step at hand is {step.name}:\n\n{step.prose}")
@@ -266,7 +266,7 @@ class QaAgent:
             await asyncio.sleep(self._config.second_look_wait_s)
         observation = await self._browser.observe(step=step, phase="qa_second_look")
         self._recorder.add_evidence(observation.id, shows_page=not observation.page_crashed)
-        self._claims.shown(observation.id, observation.text)
+        self._citations.shown(observation.id, observation.text)
         self._log.add("second_look", step, check=call.check, observation=observation.id)
         self._check_app_time()
         result = self._browser.result(observation)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The starting state of one attempt: seed on one stack, try the delivery on a fresh one.
+"""Makes an attempt's starting state: seeds on one stack, tries the delivery on a fresh one.
 
 The stack on which a delivery stands is fresh, and nobody has touched it since the seed was applied,
 so the plan is tested on it; bringing up a third would only repeat the same steps. Its time counts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vibench_gym.stack.base import Seed, Stack
 
 MAX_REOPENED: Final = 2
-"""Browsers that the app may take down while it is seeded, before the seeder has none any more."""
+"""Browsers that the app may take down while it is seeded, before the seeder gets no other."""
 
 
 class PlanSeeding:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from vibench_gym.grading.events import EventLog, Stopwatch
     from vibench_gym.grading.models.metered import MeteredModel
     from vibench_gym.grading.recording_browser import RecordingBrowser
-    from vibench_gym.grading.untrusted_text import Flags
+    from vibench_gym.grading.untrusted_text import RecordFlags
     from vibench_gym.stack.base import Seed, Stack
 
 MAX_DELIVERIES: Final = 3
@@ -82,7 +82,7 @@ class Seeder:
         try_seed: TrySeed,
         config: GraderConfig,
         log: EventLog,
-        flags: Flags,
+        flags: RecordFlags,
         watch: Stopwatch,
     ) -> None:
         self._plan = plan

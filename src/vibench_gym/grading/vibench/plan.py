@@ -36,7 +36,7 @@ from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.events import EventLog, Stopwatch
 from vibench_gym.grading.qa.verdict_recorder import nothing_reached
 from vibench_gym.grading.stored_plan import ERROR_CHARS
-from vibench_gym.grading.untrusted_text import Flags, clip
+from vibench_gym.grading.untrusted_text import RecordFlags, clip
 from vibench_gym.grading.vibench import kept_output
 from vibench_gym.grading.vibench.card import CardForged, Judged, forged_verdicts, read_card
 from vibench_gym.grading.vibench.script_run import ScriptRun
@@ -91,7 +91,7 @@ class VibenchPlan:
     context: PlanContext
     plan: TestPlan
     directory: PlanDir
-    flags: Flags = field(default_factory=Flags)
+    flags: RecordFlags = field(default_factory=RecordFlags)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     async def run(self, *, queue_s: float = 0.0) -> PlanRecord:
