@@ -18,18 +18,12 @@ from support.plans import parse_plan, render_plan
 from support.strategies import verdict
 from vibench_gym.core.artifact import ArtifactStore, tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, ConfigError, Problem, TaskInvalid
-from vibench_gym.core.records import Event, PlanRecord, RolloutRecord
+from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, canonical_json
 from vibench_gym.core.redact import REDACTED, redact
 from vibench_gym.core.rundir import MAX_EVENT_BYTES, PlanDir, RolloutDir, RunDir, write_atomic
 from vibench_gym.core.scoring.fatality import is_non_fatal
 from vibench_gym.core.scoring.rescore import rescore
-from vibench_gym.core.scoring.scorecard import (
-    canonical_json,
-    check_verdicts,
-    reward,
-    score_plan,
-    score_rollout,
-)
+from vibench_gym.core.scoring.scorecard import check_verdicts, reward, score_plan, score_rollout
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.tasks.mutant import apply_mutant, load_mutants
 from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, decode_plan

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vibench_gym.core.records import PlanRecord
+from vibench_gym.core.records import PlanRecord, canonical_json
 from vibench_gym.core.scoring.scorecard import (
     NO_EVIDENCE,
-    canonical_json,
     check_verdicts,
     reward,
     score_plan,

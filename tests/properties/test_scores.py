@@ -24,12 +24,11 @@ from support.strategies import (
     verdicts,
 )
 from vibench_gym.core.errors import GraderFault, SubmissionFault
-from vibench_gym.core.records import PlanRecord, RolloutRecord, Scorecard
+from vibench_gym.core.records import PlanRecord, RolloutRecord, Scorecard, canonical_json
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.scoring.rescore import rescore
 from vibench_gym.core.scoring.scorecard import (
     SCORED,
-    canonical_json,
     check_verdicts,
     reward,
     score_plan,

@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import json
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field, model_validator
 
 from vibench_gym.core.config import GraderName
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.verdict import Evidence, StepVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Record(BaseModel):
@@ -181,3 +185,13 @@ class Event(Record):
     kind: EventKind
     step: str | None = None
     data: dict[str, Any] = {}
+
+
+def canonical_json(value: BaseModel | Mapping[str, Any]) -> str:
+    """The one way records are written: sorted keys, shortest exact floats, ASCII, final newline.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    data = value.model_dump(mode="python") if isinstance(value, BaseModel) else value
+    return json.dumps(data, sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False) + "\n"

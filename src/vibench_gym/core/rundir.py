@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from vibench_gym.core.errors import ConfigError, ResultsUnwritable
-from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, Scorecard
-from vibench_gym.core.scoring.scorecard import canonical_json
+from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, Scorecard, canonical_json
 from vibench_gym.core.tasks.files import folder_name, natural_key
 
 if TYPE_CHECKING:

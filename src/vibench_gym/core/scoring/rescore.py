@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.core.scoring.scorecard import (
-    RolloutScore,
-    canonical_json,
-    score_plan,
-    score_rollout,
-)
+from vibench_gym.core.records import canonical_json
+from vibench_gym.core.scoring.scorecard import RolloutScore, score_plan, score_rollout
 from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.core.tasks.plan import TestPlan, scan_plan
 

@@ -8,11 +8,8 @@ verdicts can be used; `score_plan` is total all the same, and gives nothing for 
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING
 
 from vibench_gym.core.records import Record, Scorecard, StepScore
 from vibench_gym.core.scoring.fatality import is_non_fatal
@@ -221,13 +218,3 @@ def score_rollout(
         failure_kind=faults[0][0] if faults else None,
         failure_reason="; ".join(text for _, text in faults)[:_REASON_CHARS] or None,
     )
-
-
-def canonical_json(value: BaseModel | Mapping[str, Any]) -> str:
-    """The one way records are written: sorted keys, shortest exact floats, ASCII, final newline.
-
-    Raises:
-        ValueError: a number is not finite.
-    """
-    data = value.model_dump(mode="python") if isinstance(value, BaseModel) else value
-    return json.dumps(data, sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
