@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if hasattr(config, "workerinput"):
         return  # a worker of xdist has its controller's folder
-    from vibench_gym.sandbox.cleanup.janitor import WorkFolder  # noqa: PLC0415 (coverage is on by now)
+    from vibench_gym.sandbox.cleanup.work_folder import WorkFolder  # noqa: PLC0415 (coverage is on by now)
 
     before = tempfile.gettempdir()
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", before)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where NeMo Gym looks for the server; everything is in `vibench_gym.gym`."""
 
-from vibench_gym.sandbox.cleanup.janitor import own_temporary_folder
+from vibench_gym.sandbox.cleanup.work_folder import own_temporary_folder
 
 own_temporary_folder()  # before imports that make temporary files
 

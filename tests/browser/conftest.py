@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 import pytest_asyncio
 
+from vibench_gym.browser.base import BrowserLaunch
 from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import BrowserConfig
 
@@ -220,12 +221,14 @@ async def start_browser(
     (assets / "link.txt").unlink(missing_ok=True)
     (assets / "link.txt").symlink_to("/etc/passwd")
     return await PlaywrightBrowser.launch(
-        executable=executable or chromium(),
-        base_url=base_url or f"{site.url}/",
-        screenshots_dir=folder / "screenshots",
-        downloads_dir=folder / "downloads",
-        assets_dir=assets,
-        trace_path=folder / "trace.zip",
+        BrowserLaunch(
+            executable=executable or chromium(),
+            base_url=base_url or f"{site.url}/",
+            screenshots_dir=folder / "screenshots",
+            downloads_dir=folder / "downloads",
+            assets_dir=assets,
+            trace_path=folder / "trace.zip",
+        ),
         config=config,
         chromium_sandbox=False,
     )

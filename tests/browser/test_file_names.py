@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from vibench_gym.browser.tools.files import safe_name
+from vibench_gym.browser.page.downloads import safe_name
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from vibench_gym.browser.base import BrowserLaunch
 from vibench_gym.browser.page import pages
 from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import BrowserConfig
@@ -100,12 +101,13 @@ async def test_a_cancelled_call_leaves_a_usable_browser(
 async def test_no_chromium_and_no_chromium_like_program(tmp_path: Path) -> None:
     async def launch(executable: Path) -> None:
         await PlaywrightBrowser.launch(
-            executable=executable,
-            base_url="http://localhost:1/",
-            screenshots_dir=tmp_path,
-            downloads_dir=tmp_path,
-            assets_dir=None,
-            trace_path=tmp_path / "t.zip",
+            BrowserLaunch(
+                executable=executable,
+                base_url="http://localhost:1/",
+                screenshots_dir=tmp_path,
+                downloads_dir=tmp_path,
+                trace_path=tmp_path / "t.zip",
+            ),
             config=BrowserConfig(),
         )
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from vibench_gym.cli.app import app
 from vibench_gym.cli.wire import GcOut
 from vibench_gym.sandbox import leftovers
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,8 @@ from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.tasks.task import bundled_tasks_dir
 from vibench_gym.grading.stand_up import StandUpResult
-from vibench_gym.sandbox.cleanup.locks import try_claim
 from vibench_gym.sandbox.leftovers import _FOLDER
+from vibench_gym.sandbox.locks import try_claim
 
 REPO = Path(__file__).resolve().parents[2]
 APPS = REPO / "tests" / "apps"

@@ -34,21 +34,19 @@ pytestmark = [pytest.mark.docker, pytest.mark.timeout(600)]
 FETCH = "curl --silent --fail http://localhost:8000/"
 
 
+@pytest.fixture(scope="module")
+def shared_app(
+    compose_host: ComposeHost, compose_cache: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ComposePreparedApp]:
+    """The contract's app, set up once: containers take seconds."""
+    folder = contract_app(tmp_path_factory.mktemp("contract") / "app")
+    lab = ComposeLab(folder.parent, compose_host, compose_cache)
+    yield asyncio.run(lab.prepare(folder.name))
+    asyncio.run(lab.close())
+
+
 class TestComposeStackKeepsTheContract(StackContract):
     private_files = (*StackContract.private_files, "/run/vibench-gym/relay.py")
-
-    @pytest.fixture(scope="class")
-    def shared_app(
-        self,
-        compose_host: ComposeHost,
-        compose_cache: Path,
-        tmp_path_factory: pytest.TempPathFactory,
-    ) -> Iterator[ComposePreparedApp]:
-        """The contract's app, set up once: containers take seconds."""
-        folder = contract_app(tmp_path_factory.mktemp("contract") / "app")
-        lab = ComposeLab(folder.parent, compose_host, compose_cache)
-        yield asyncio.run(lab.prepare(folder.name))
-        asyncio.run(lab.close())
 
     @pytest.fixture
     def builder(self, compose_host: ComposeHost, compose_cache: Path) -> StackBuilder:

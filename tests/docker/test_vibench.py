@@ -16,7 +16,7 @@ from support.docker.vibench_lab import SEED, card, judge, until
 from support.grading import make_plan
 from vibench_gym.core.errors import AppSetupFailed
 from vibench_gym.core.status import PlanStatus, StepOutcome
-from vibench_gym.sandbox.cleanup.janitor import PREFIX
+from vibench_gym.sandbox.cleanup.work_folder import PREFIX
 from vibench_gym.testing.fake_stack import FakeStackBuilder
 
 if TYPE_CHECKING:

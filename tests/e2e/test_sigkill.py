@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from vibench_gym.core.tasks.task import bundled_tasks_dir
-from vibench_gym.sandbox.zone.daemon import cgroup
+from vibench_gym.sandbox import control_groups
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.browser]
 
@@ -27,7 +27,7 @@ LONGEST_S = 14.0
 def _groups() -> set[str]:
     return {
         str(path)
-        for base in set(cgroup.find_base().values())
+        for base in set(control_groups.find_base().values())
         for path in Path(base).glob("*")
         if path.is_dir()
     }

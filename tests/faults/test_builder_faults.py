@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.faults.endings import Point, Tell
-    from vibench_gym.gym.agent.build import Build
+    from vibench_gym.gym.agent.build import BuildResult
 
 pytestmark = [
     pytest.mark.gym,
@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 
-def came_to(build: Build) -> Ending:
+def came_to(build: BuildResult) -> Ending:
     """A build as the table shows it: what is measured goes on to be graded."""
     status = str(build.status)
     if not build.status.measured:

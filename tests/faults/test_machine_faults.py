@@ -25,8 +25,8 @@ from vibench_gym.core.errors import (
 )
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading import artifact, recording_browser
-from vibench_gym.sandbox.archive.archive import unpack
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.archive.unpack import unpack
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import OK, FakeStack
 

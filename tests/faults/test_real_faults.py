@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
     from support.faults.endings import How, Point, Tell
-    from vibench_gym.browser.base import Browser, Observation
+    from vibench_gym.browser.base import Browser, BrowserLaunch, Observation
     from vibench_gym.stack.base import Stack
     from vibench_gym.stack.local.host import Host
     from vibench_gym.stack.local.stack import LocalStack
@@ -97,9 +97,9 @@ class Striking:
         self._curl = curl
         self._inner = inner
 
-    async def launch(self, *, executable: Path, **places: Any) -> Browser:
-        browser = await self._inner.launch(executable=executable, **places)
-        stack = next(s for s in self._curl.stacks if _is(s, executable))
+    async def launch(self, options: BrowserLaunch) -> Browser:
+        browser = await self._inner.launch(options)
+        stack = next(s for s in self._curl.stacks if _is(s, options.executable))
         return StruckBrowser(browser, self._bench, stack)
 
 

@@ -26,7 +26,7 @@ from vibench_gym.grading.models.sources import ReplayModels
 from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
-    from vibench_gym.browser.base import Browser
+    from vibench_gym.browser.base import Browser, BrowserLaunch
     from vibench_gym.core.records import PlanRecord, RolloutRecord
     from vibench_gym.core.tasks.task import Task
 
@@ -302,9 +302,9 @@ async def test_a_lost_browser_is_the_apps_fault_only_after_a_real_control(
             self._inner = inner
             self.launched = 0
 
-        async def launch(self, **arguments: object) -> Browser:
+        async def launch(self, options: BrowserLaunch) -> Browser:
             self.launched += 1
-            browser = await self._inner.launch(**arguments)  # type: ignore[arg-type]
+            browser = await self._inner.launch(options)
             if self.launched % 2:
                 calls = 0
                 real = browser.call

@@ -10,7 +10,7 @@ import pytest
 from nemo_gym.sandbox import SandboxSpec
 
 from vibench_gym.core.artifact import ArtifactStore
-from vibench_gym.gym.agent.build import Build, Builder, BuildOrder
+from vibench_gym.gym.agent.build import Builder, BuildRequest, BuildResult
 from vibench_gym.gym.agent.model_control import ModelControl
 from vibench_gym.gym.box.model_route import MODEL_URL_OPTION, ModelUrl
 from vibench_gym.gym.box.provider import BubblewrapProvider
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from support.gym_servers.building import BuildWith
-    from vibench_gym.gym.agent.harnesses.base import Harness
+    from vibench_gym.gym.agent.harnesses.base import BoxHarness
 
 RUN = "/ng-rollout/3-1"
 
@@ -53,7 +53,7 @@ def build_with(
     """Builds with a harness in a bubblewrap box that is routed to an endpoint."""
 
     async def build(
-        harness: Harness,
+        harness: BoxHarness,
         *,
         port: int | None = None,
         limit_s: float = 240,
@@ -61,7 +61,7 @@ def build_with(
         files: Mapping[str, bytes] | None = None,
         prompt: str = "Build ./prd.txt",
         **options: Any,
-    ) -> Build:
+    ) -> BuildResult:
         model = ModelUrl("http", "127.0.0.1", port or policy.port, RUN)
         program = harness.program
         builder = Builder(
@@ -71,9 +71,9 @@ def build_with(
             workdir="/app",
             time_limit_s=limit_s,
             harvest_timeout_s=60,
-            executable=harness.name if program is None else program.box_path,
+            executable=harness.image_executable if program is None else program.box_path,
         )
-        order = BuildOrder(
+        request = BuildRequest(
             prompt=prompt,
             base_url=model.inside("bubblewrap", None).base_url,
             control=ModelControl(model, patience_s),
@@ -81,6 +81,6 @@ def build_with(
         )
         mounts = {} if program is None else {program.box_folder: str(program.folder)}
         given = {MODEL_URL_OPTION: model.base_url, "mounts": mounts, **options}
-        return await builder.build(order, SandboxSpec(workdir="/app", provider_options=given))
+        return await builder.build(request, SandboxSpec(workdir="/app", provider_options=given))
 
     return build

@@ -19,16 +19,17 @@ from support.gym_servers.building import (
     STEP,
     RecordingGym,
     ShellHarness,
+    agent_with,
     recording_gym,
 )
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.gym.agent.config import VibenchAgentConfig
-from vibench_gym.gym.agent.server import VibenchAgent
 from vibench_gym.gym.box.model_route import ModelUrl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vibench_gym.gym.agent.server import VibenchAgent
     from vibench_gym.testing.policy_server import PolicyServer
 
 pytestmark = pytest.mark.gym
@@ -58,9 +59,7 @@ def config(tmp_path: Path, **settings: Any) -> VibenchAgentConfig:
 
 
 def agent(tmp_path: Path, gym: RecordingGym, script: str = BUILDS, **settings: Any) -> VibenchAgent:
-    made = VibenchAgent(config=config(tmp_path, **settings), server_client=gym)
-    made._harness = ShellHarness(script)
-    return made
+    return agent_with(ShellHarness(script), config(tmp_path, **settings), gym)
 
 
 async def post(served: VibenchAgent, path: str, body: dict[str, Any]) -> httpx.Response:
@@ -177,8 +176,8 @@ def test_the_harness_is_checked_before_the_first_row(tmp_path: Path) -> None:
     served = agent(tmp_path, recording_gym(1))
     served.setup_webserver()
 
-    assert isinstance(served._harness, ShellHarness)
-    assert served._harness.checked == ["asked"]
+    assert isinstance(served.harness, ShellHarness)
+    assert served.harness.checked == ["asked"]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +230,7 @@ def test_boxes_are_asked_for_what_the_settings_say(tmp_path: Path) -> None:
         build_image="image:1",
         sandbox_config={"ttl_s": 60, "resources": {"memory_mib": 512}, "metadata": {"c": "d"}},
     )
-    spec = served._spec("local", ModelUrl("http", "127.0.0.1", 9))
+    spec = served.boxes.spec(ShellHarness(BUILDS), ModelUrl("http", "127.0.0.1", 9))
 
     assert (spec.image, spec.ttl_s, spec.workdir) == ("image:1", 60, "/app")
     assert spec.metadata == {"a": "b", "c": "d", "nemo_gym_agent": "vibench_opencode_agent"}

@@ -22,14 +22,14 @@ from vibench_gym.testing.policy_server import PolicyServer
 if TYPE_CHECKING:
     from support.gym_servers.building import BuildWith
     from vibench_gym.core.artifact import ArtifactStore
-    from vibench_gym.gym.agent.build import Build
+    from vibench_gym.gym.agent.build import BuildResult
 
 pytestmark = [pytest.mark.gym, pytest.mark.sandbox, pytest.mark.postgres]
 APP = "printf '#!/bin/sh\\n' > start-server.sh; chmod +x start-server.sh; mkdir -p src/env;"
 APP += " echo x > src/env/index.ts; mkdir -p locales; echo '{}' > locales/export.json"
 
 
-def members(store: ArtifactStore, build: Build) -> dict[str, tarfile.TarInfo]:
+def members(store: ArtifactStore, build: BuildResult) -> dict[str, tarfile.TarInfo]:
     assert build.artifact_sha256 is not None
     with tarfile.open(store.path(build.artifact_sha256)) as tar:
         return {member.name.removeprefix("./"): member for member in tar.getmembers()}

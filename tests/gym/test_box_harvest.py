@@ -13,7 +13,7 @@ from nemo_gym.sandbox import SandboxSpec
 from nemo_gym.sandbox.providers.local.provider import LocalProvider
 
 from support.gym_servers.building import CALL, STEP, ShellHarness
-from vibench_gym.gym.agent.build import Builder, BuildOrder
+from vibench_gym.gym.agent.build import Builder, BuildRequest
 from vibench_gym.gym.agent.model_control import ModelControl
 from vibench_gym.gym.box.build_box import BuildBox
 from vibench_gym.gym.box.harvest import HarvestFailed
@@ -139,7 +139,7 @@ async def test_a_whole_build_in_a_box_without_a_route_of_ours(
     """No relay counts there: the harness's own words say whether it called the model."""
     model = ModelUrl("http", "127.0.0.1", policy.port)
     app = tmp_path / "app"
-    order = BuildOrder(
+    order = BuildRequest(
         "Build it.", model.base_url, ModelControl(model), {f"{app}/prd.txt": b"Build a shop."}
     )
     spec = SandboxSpec(workdir=str(app))

@@ -135,7 +135,7 @@ def test_errors_are_told() -> None:
 
 
 def test_the_prompt_is_no_argument_and_files_are_the_rollouts_own() -> None:
-    run = OpenCode(None).run(PROMPT, "/opt/opencode/bin/opencode")
+    run = OpenCode(None).command(PROMPT, "/opt/opencode/bin/opencode")
     config = json.loads(run.env["OPENCODE_CONFIG_CONTENT"])
 
     assert run.stdin == "Build it."

@@ -13,7 +13,7 @@ import pytest
 from support.grading import make_plan
 from vibench_gym.core.errors import ConfigError, TaskInvalid
 from vibench_gym.core.tasks.task import bundled_tasks_dir
-from vibench_gym.gym.agent.brief import TEMPLATE, OwnPrompt, ViBenchPrompt
+from vibench_gym.gym.rows.brief import TEMPLATE, OwnPrompt, ViBenchPrompt
 from vibench_gym.gym.rows.earlier_mvps import earlier_mvps
 from vibench_gym.gym.rows.prepare import PrepareOptions, main, prepare
 from vibench_gym.gym.rows.rows import row, rows

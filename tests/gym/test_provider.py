@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 
 import httpx
 import pytest
-from nemo_gym.sandbox import AsyncSandbox, SandboxSpec
+from nemo_gym.sandbox import AsyncSandbox, SandboxResources, SandboxSpec
 from nemo_gym.sandbox.providers import base
 from nemo_gym.sandbox.providers.base import SandboxCreateError, SandboxStatus
 from nemo_gym.sandbox.providers.registry import create_provider, get_provider_class
 from pydantic import ValidationError
 
 from support.signatures import misfits
+from vibench_gym.core.config import StackConfig
+from vibench_gym.core.errors import SandboxUnavailable
+from vibench_gym.gym.box.build_zone import BuildZone
 from vibench_gym.gym.box.provider import BubblewrapProvider
+from vibench_gym.testing.sandbox_contract import SandboxProviderContract
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -71,6 +75,42 @@ def test_it_gives_endpoints_and_not_what_it_does_not_have() -> None:
 def test_unknown_settings_are_refused() -> None:
     with pytest.raises(ValidationError):
         create_provider({"bubblewrap": {"share_net": True}})
+
+
+class TestBubblewrapProvider(SandboxProviderContract):
+    """The contract of every provider that runs code which nobody trusts."""
+
+
+async def test_a_zone_has_to_be_open(provider: BubblewrapProvider) -> None:
+    zone = BuildZone(await provider.find_host(), StackConfig())
+    with pytest.raises(SandboxUnavailable, match="closed"):
+        await zone.exec("true", cwd="/app", timeout_s=20)
+    await zone.close()
+
+
+async def test_files_elsewhere_are_refused(box: AsyncSandbox, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for target in ("/etc/passwd", "/app", "/app/../etc/x"):
+        with pytest.raises(ValueError, match="not a file below"):
+            await box.upload(tmp_path / "file", target)
+    await box.upload(tmp_path / "file", "relative")
+    assert await said(box, "cat /app/relative") == "x"
+    with pytest.raises(ValueError, match="not a file below"):
+        await box.upload(tmp_path / "file", "../relative")
+
+
+async def test_a_command_killed_by_a_limit_says_so(provider: BubblewrapProvider) -> None:
+    spec = SandboxSpec(
+        workdir="/app", env={"A": "1"}, resources=SandboxResources(memory_mib=100, disk_gib=1)
+    )
+    sandbox = AsyncSandbox(provider, spec, owns_provider=False)
+    await sandbox.start()
+    try:
+        result = await sandbox.exec('x=$A; while true; do x="$x$x"; done', timeout_s=60)
+        assert result.return_code != 0
+        assert (await sandbox.exec("echo $A")).stdout == "1\n"
+    finally:
+        await sandbox.stop()
 
 
 async def test_a_box_has_what_the_brief_promises(box: AsyncSandbox) -> None:

@@ -23,7 +23,7 @@ from support.gym_servers.in_process import RESPONSE, until
 from vibench_gym.core.artifact import ArtifactStore
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.tasks.task import bundled_tasks_dir
-from vibench_gym.sandbox.archive.archive import pack_tree
+from vibench_gym.sandbox.archive.pack import pack_tree
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -12,10 +12,11 @@ import pytest
 
 from support.gym_servers.in_process import until
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.gym.server.answers import unmeasured_answer
-from vibench_gym.gym.server.host_limiter import HostLimiter, default_slots_dir, private_folder
+from vibench_gym.gym.server.host_limiter import HostLimiter, default_slots_dir
 from vibench_gym.gym.server.verify_cache import GradingResult, VerifyCache
-from vibench_gym.sandbox.cleanup.locks import try_lock
+from vibench_gym.sandbox.locks import try_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +96,7 @@ async def test_a_retry_waits_for_the_cleanup_of_what_was_cancelled(tmp_path: Pat
 
     assert [(await retry).failure_reason for retry in retries] == ["grading 2"] * 2
     assert grading.begun == 2
-    await until(lambda: rollouts.under_way == 0)
+    await until(lambda: not rollouts._flights)
 
 
 async def test_closing_cancels_and_lets_clean_up(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ async def test_a_killed_process_gives_its_slot_back(tmp_path: Path) -> None:
     limiter = HostLimiter(folder, 1)
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from vibench_gym.sandbox.cleanup.locks import try_lock\n"
+        "from vibench_gym.sandbox.locks import try_lock\n"
         "print(try_lock(Path(sys.argv[1])), flush=True); time.sleep(600)"
     )
     holder = await asyncio.create_subprocess_exec(

@@ -205,7 +205,7 @@ async def test_a_client_that_goes_away_cancels_and_a_retry_grades_again(lab: Gym
 
     assert lab.begun == lab.cleaned == 2
     assert row["reward"] == 1.0
-    assert server._ready.rollouts.under_way == 0
+    assert server._ready.cache._flights == {}
 
 
 @asynccontextmanager

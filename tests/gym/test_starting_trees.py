@@ -23,13 +23,15 @@ from support.gym_servers.building import (
     STEP,
     RecordingGym,
     ShellHarness,
+    agent_with,
     recording_gym,
 )
 from support.gym_servers.in_process import GymLab, make_row, make_verify_body
 from vibench_gym.core.artifact import ArtifactStore
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.gym.agent.build import hand_over
 from vibench_gym.gym.agent.config import VibenchAgentConfig
-from vibench_gym.gym.agent.harnesses.given_tree import GivenTree
+from vibench_gym.gym.agent.harnesses.given_tree import Nop, Oracle
 from vibench_gym.gym.agent.server import VibenchAgent
 from vibench_gym.gym.box.build_box import BuildBox
 from vibench_gym.gym.install_paths import gym_root
@@ -229,9 +231,10 @@ def agent(tmp_path: Path, gym: RecordingGym, script: str = "true", **more: Any) 
         "artifact_dir": str(tmp_path / "store"),
         **more,
     }
-    made = VibenchAgent(config=VibenchAgentConfig.model_validate(settings), server_client=gym)
-    made._harness = ShellHarness(script)
-    return made
+    config = VibenchAgentConfig.model_validate(settings)
+    if "harness" in more:
+        return VibenchAgent(config=config, server_client=gym)
+    return agent_with(ShellHarness(script), config, gym)
 
 
 async def run(served: VibenchAgent, row: dict[str, Any]) -> dict[str, Any]:
@@ -304,7 +307,7 @@ async def test_a_skipped_row_opens_no_box(tmp_path: Path) -> None:
         agent(tmp_path, gym), feature_row(_ng_task_index=1, _ng_rollout_index=0, needs_app_key=True)
     )
 
-    assert (row["harness_status"], row["agent_kind"]) == ("skipped", "opencode")
+    assert (row["harness_status"], row["agent_kind"]) == ("skipped", "shell")
     assert gym.body("/verify")["harness_detail"] == "no model for its app"
     assert gym.body("/verify")["artifact_sha256"] is None
     kinds = [record["kind"] for record in row["ng_agent_observations"]["records"]]
@@ -387,15 +390,15 @@ async def test_an_oracle_hands_over_any_folder(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "a.txt").write_text("a", "utf-8")
     store = ArtifactStore(tmp_path / "store")
-    oracle = GivenTree("oracle", store, pattern=str(tmp_path / "mine/{app}-{artifact}"))
+    oracle = Oracle(pattern=str(tmp_path / "mine/{app}-{artifact}"))
     oracle.check()
-    build = await oracle.build(VibenchTask(app="pantry"))
-    absent = await oracle.build(VibenchTask(app="doodles"))
+    build = await hand_over(oracle, VibenchTask(app="pantry"), store)
+    absent = await hand_over(oracle, VibenchTask(app="doodles"), store)
 
     assert names(store, str(build.artifact_sha256)) == {"a.txt"}
     assert (absent.status, absent.artifact_sha256) == (HarnessStatus.SKIPPED, None)
     assert "doodles-mvp" in absent.detail
-    bundled = await GivenTree("oracle", store).build(VibenchTask(app="pantry"))
+    bundled = await hand_over(Oracle(), VibenchTask(app="pantry"), store)
     assert "start-server.sh" in names(store, str(bundled.artifact_sha256))
 
 
@@ -408,7 +411,7 @@ def test_an_oracles_folder_is_a_good_path(tmp_path: Path, pattern: str) -> None:
 
 
 async def test_nothing_is_a_failed_build_worth_nothing(lab: GymLab) -> None:
-    build = await GivenTree("nop", lab.store).build(VibenchTask(app="shop"))
+    build = await hand_over(Nop(), VibenchTask(app="shop"), lab.store)
     assert build.status is HarnessStatus.OK
     async with client_of(lab.server()) as client:
         row = (await client.post("/verify", json=make_verify_body(build.artifact_sha256))).json()
@@ -424,4 +427,4 @@ async def test_an_agent_that_builds_nothing_answers_no_prompt(tmp_path: Path) ->
         answer = await client.post("/v1/responses", json={"input": "Build it."})
 
     assert answer.status_code == 422
-    assert served._harness.checked == []  # type: ignore[union-attr]
+    assert not served.harness.needs_box

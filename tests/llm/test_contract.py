@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from vibench_gym.grading.models.sources import SCRIPT_TOOLS
 from vibench_gym.llm.base import Message
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.llm.replay.script.player import parse_script
+from vibench_gym.llm.replay.script.loader import parse_script
 from vibench_gym.llm.replay.server import ReplayServer
 from vibench_gym.testing.fake_model import FakeModel, FakeModelExhausted, calls
 from vibench_gym.testing.model_contract import ChatModelContract
@@ -36,7 +37,7 @@ steps:
 class TestOpenAIChatModelOnReplayServer(ChatModelContract):
     @asynccontextmanager
     async def model(self) -> AsyncGenerator[ChatModel]:
-        async with ReplayServer({"qa": parse_script(SCRIPT)}) as server:
+        async with ReplayServer({"qa": parse_script(SCRIPT, SCRIPT_TOOLS)}) as server:
             model = OpenAIChatModel(server.model_config("qa"))
             try:
                 yield model

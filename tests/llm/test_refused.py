@@ -11,7 +11,7 @@ import pytest
 from vibench_gym.core.tool import ToolResult, ToolSpec
 from vibench_gym.llm.base import ConversationRefused, Message
 from vibench_gym.llm.loop import NUDGE, LoopBudget, LoopEvent, ToolLoop
-from vibench_gym.llm.pruning import WITHHELD, withholdings
+from vibench_gym.llm.pruning import WITHHELD, with_fewer_results
 from vibench_gym.testing.fake_model import FakeModel, calls
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def test_no_conversation_is_asked_twice_where_the_last_turn_returned_nothing(
     result = Message("tool", "x" * length, tool_call_id=made.tool_calls[0].id)
     nudged = [Message("assistant", "hm"), Message("user", NUDGE)]
     said = [Message("user", "go"), made, result, *nudged]
-    tried = list(withholdings(said))
+    tried = list(with_fewer_results(said))
     assert [one for _, one in tried] == blind
     asked = [said, *(less for less, _ in tried)]
     assert all(asked.count(one) == 1 for one in asked)

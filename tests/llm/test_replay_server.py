@@ -15,12 +15,13 @@ import openai
 import pytest
 
 from vibench_gym.core.errors import CassetteMiss, ConfigError, TaskInvalid
+from vibench_gym.grading.models.sources import SCRIPT_TOOLS
 from vibench_gym.llm.base import Completion, Message, Usage
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.llm.replay import server as server_module
 from vibench_gym.llm.replay.cassette import Cassette, Request
 from vibench_gym.llm.replay.recording import Recording
-from vibench_gym.llm.replay.script.player import parse_script
+from vibench_gym.llm.replay.script.loader import parse_script
 from vibench_gym.llm.replay.server import ReplayServer
 from vibench_gym.testing.fake_model import calls
 
@@ -54,7 +55,7 @@ async def sdk(server: ReplayServer) -> AsyncGenerator[openai.AsyncOpenAI]:
 
 
 def seeding() -> ReplayServer:
-    return ReplayServer({"seed": parse_script(SEEDING)}, {"talk": talk()})
+    return ReplayServer({"seed": parse_script(SEEDING, SCRIPT_TOOLS)}, {"talk": talk()})
 
 
 def talk() -> Cassette:
@@ -204,7 +205,7 @@ async def test_lone_surrogates_pass_through() -> None:
 
 
 async def test_misses_reach_the_operator() -> None:
-    async with ReplayServer({"qa": parse_script(SCRIPT)}) as server:
+    async with ReplayServer({"qa": parse_script(SCRIPT, SCRIPT_TOOLS)}) as server:
         for name, messages, message in (
             ("other", [Message("user", "x")], "no script or cassette for 'other'"),
             (
@@ -251,21 +252,10 @@ async def test_bad_requests(
     assert response.status_code == status
 
 
-def test_a_name_is_served_once(tmp_path: Path) -> None:
-    script = parse_script(SCRIPT)
+def test_a_name_is_served_once() -> None:
+    script = parse_script(SCRIPT, SCRIPT_TOOLS)
     with pytest.raises(ConfigError, match="'m'"):
         ReplayServer({"m": script}, {"m": Cassette()})
-    with pytest.raises(TaskInvalid):
-        ReplayServer({"m": tmp_path / "none.yaml"})
-
-
-async def test_scripts_can_be_added_while_it_serves(tmp_path: Path) -> None:
-    path = tmp_path / "a.seed.yaml"
-    path.write_text(SEEDING)
-    async with ReplayServer() as server, sdk(server) as client:
-        server.add_script("late", path)
-        answer = await client.chat.completions.create(model="late", messages=[USER])
-    assert answer.choices[0].message.tool_calls
 
 
 async def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from vibench_gym.core.errors import CassetteMiss
 from vibench_gym.core.tool import ToolCall
+from vibench_gym.grading.models.sources import SCRIPT_TOOLS
 from vibench_gym.llm.base import Message
-from vibench_gym.llm.replay.script.player import next_call, parse_script
+from vibench_gym.llm.replay.script.loader import parse_script
+from vibench_gym.llm.replay.script.player import next_call
 
 if TYPE_CHECKING:
-    from vibench_gym.llm.replay.script.player import Script
+    from vibench_gym.llm.replay.script.items import Script
 
 OPENING = Message("user", "Today: 2026-01-31\nTest the app.")
 RECORDED = "RECORDED passed."
@@ -36,7 +38,7 @@ def qa(*lines: str, name: str = "test_a") -> str:
 
 
 def script(*steps: str, role: str = "qa") -> Script:
-    return parse_script(f"role: {role}\nsteps:\n" + "".join(steps))
+    return parse_script(f"role: {role}\nsteps:\n" + "".join(steps), SCRIPT_TOOLS)
 
 
 @dataclass

@@ -5,20 +5,18 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.browser.tools.arguments import BY_NAME
 from vibench_gym.core.errors import TaskInvalid
-from vibench_gym.grading.seeding.tools import SEEDING_TOOLS
+from vibench_gym.grading.models.sources import SCRIPT_TOOLS
 from vibench_gym.llm.replay.script.items import Action, Capture, CheckItem, When
-from vibench_gym.llm.replay.script.loader import MAX_SCRIPT_BYTES
-from vibench_gym.llm.replay.script.player import load_script, parse_script
-from vibench_gym.llm.replay.script.tools import BROWSER_TOOLS, SHELL_TOOLS
+from vibench_gym.llm.replay.script.loader import MAX_SCRIPT_BYTES, load_script, parse_script
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from vibench_gym.core.toolset import Tool
 
 GOOD = """\
 role: qa
@@ -44,7 +42,7 @@ steps:
 
 def problems(text: str, plan: list[str] | dict[str, str] | None = None) -> list[str]:
     with pytest.raises(TaskInvalid) as caught:
-        parse_script(text, source="s.yaml", plan_steps=plan)
+        parse_script(text, SCRIPT_TOOLS, source="s.yaml", plan_steps=plan)
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -57,7 +55,7 @@ def items(*lines: str, role: str = "qa", tail: bool = True) -> str:
 
 
 def test_a_good_script() -> None:
-    script = parse_script(GOOD, plan_steps=["test_a"])
+    script = parse_script(GOOD, SCRIPT_TOOLS, plan_steps=["test_a"])
     opened, filled, ticked, clicked, capture, when, check = script.steps[0].items
     assert isinstance(opened, Action)
     assert opened.arguments == {"url": "/"}
@@ -65,7 +63,7 @@ def test_a_good_script() -> None:
     assert filled.arguments == {"text": "007"}
     assert str(filled.locators["ref"]) == 'textbox "Name"'
     assert isinstance(ticked, Action)
-    assert ticked.tool == "check"
+    assert ticked.tool.tool_name == "check"
     assert ticked.arguments == {"checked": False}
     assert isinstance(clicked, Action)
     assert str(clicked.locators["ref"]) == 'button "Delete" near "Milk" (number 2)'
@@ -144,7 +142,7 @@ def test_all_problems_at_once_in_order() -> None:
 
 def test_names_and_order_are_the_plans() -> None:
     text = GOOD + "  - name: test_b\n    script: [{back: {}}, {check: c, see: [x]}]\n"
-    parse_script(text, plan_steps=["test_a", "test_b"])
+    parse_script(text, SCRIPT_TOOLS, plan_steps=["test_a", "test_b"])
     assert "in the plan it is 'test_b'" in problems(text, ["test_b", "test_a"])[0]
     assert "is not in the plan" in problems(text, ["test_a"])[0]
     assert "are missing: 'test_c'" in problems(text, ["test_a", "test_b", "test_c"])[0]
@@ -153,7 +151,7 @@ def test_names_and_order_are_the_plans() -> None:
 
 def test_quotes_are_held_against_the_plans_prose() -> None:
     text = items("- back: {}", "- check: c", "  see: [x]", "  non_fatal: (non-fatal) The star")
-    parse_script(text, plan_steps={"test_a": "Look. (non-fatal) The star is shown."})
+    parse_script(text, SCRIPT_TOOLS, plan_steps={"test_a": "Look. (non-fatal) The star is shown."})
     (found,) = problems(text, {"test_a": "Look. The star is shown."})
     assert found.startswith("s.yaml:8: ")
     assert "makes nothing non-fatal in the plan's step 'test_a'" in found
@@ -167,7 +165,8 @@ def test_a_seeding_script_has_one_step() -> None:
             "  see: [x]",
             role="seed",
             tail=False,
-        )
+        ),
+        SCRIPT_TOOLS,
     )
     assert script.role == "seed"
     text = items("- back: {}", role="seed", tail=False).replace("name: seed", "name: other")
@@ -189,21 +188,44 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         if data is not None:
             path.write_bytes(data)
         with pytest.raises(TaskInvalid) as caught:
-            load_script(path)
+            load_script(path, SCRIPT_TOOLS)
         assert caught.value.problems[0].file == str(path)
     path.write_text(GOOD)
-    assert load_script(path).source == str(path)
+    assert load_script(path, SCRIPT_TOOLS).source == str(path)
 
 
-def test_scripts_know_the_real_tools() -> None:
-    real = {
-        name: {field: info.is_required() for field, info in model.model_fields.items()}
-        for name, model in BY_NAME.items()
+@pytest.mark.parametrize("tool", tuple(SCRIPT_TOOLS["seed"]))
+def test_arguments_are_read_as_the_tool_takes_them(tool: type[Tool]) -> None:
+    parameters = tool.parameters()
+    values = {
+        name: "button" if parameter.is_element else "007" if parameter.is_text else "1"
+        for name, parameter in parameters.items()
     }
-    assert {name: dict(parameters) for name, parameters in BROWSER_TOOLS.items()} == real
-    seeding = {tool.name: tool.parameters for tool in SEEDING_TOOLS}
-    for name, parameters in SHELL_TOOLS.items():
-        assert set(parameters) == set(seeding[name]["properties"])
-        assert {key for key, needed in parameters.items() if needed} == set(
-            seeding[name]["required"]
-        )
+    written = ", ".join(f"{name}: {value}" for name, value in values.items())
+    seeding = items(f"- {tool.tool_name}: {{{written}}}", role="seed", tail=False)
+    (action,) = parse_script(seeding, SCRIPT_TOOLS).steps[0].items
+    assert isinstance(action, Action)
+    assert action.tool is tool
+    for name, parameter in parameters.items():
+        assert (name in action.locators) == parameter.is_element
+        if not parameter.is_element:
+            assert action.arguments[name] == ("007" if parameter.is_text else 1)
+
+
+def test_what_ends_the_work_is_no_action_of_a_script() -> None:
+    for name in ("finish_seeding", "give_up", "end_step"):
+        text = items(f"- {name}: {{}}", role="seed", tail=False)
+        assert any("is no tool or item of a seed script" in line for line in problems(text))
+
+
+def test_the_documentation_names_the_tools_with_findings_and_for_shells() -> None:
+    text = " ".join((Path(__file__).parents[2] / "docs" / "replay.md").read_text().split())
+    for property_name, sentence in (
+        ("result_is_finding", r"for ([^;.]*) the result is what was found out"),
+        ("for_shell", r"In ([^;.]*), other `\$\{\.\.\.\}` are the shell's"),
+    ):
+        named = re.search(sentence, text)
+        assert named is not None
+        assert set(re.findall(r"`(\w+)`", named[1])) == {
+            tool.tool_name for tool in SCRIPT_TOOLS["seed"] if getattr(tool, property_name)
+        }

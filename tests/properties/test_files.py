@@ -26,7 +26,8 @@ from vibench_gym.core.records import Event
 from vibench_gym.core.redact import REDACTED, redact
 from vibench_gym.core.rundir import PlanDir, RunDir, write_atomic
 from vibench_gym.grading.untrusted_text import as_data, quoted_lines
-from vibench_gym.sandbox.archive.archive import pack_tree, unpack
+from vibench_gym.sandbox.archive.pack import pack_tree
+from vibench_gym.sandbox.archive.unpack import unpack
 from vibench_gym.stack import envfile
 
 SMALL = ArchiveBudget(members=60, logical_bytes=200_000, depth=8, path_bytes=512)

@@ -26,7 +26,7 @@ from support.attacks.hostile_builds import (
 from vibench_gym.core.config import MIB
 from vibench_gym.core.tasks.task import bundled_tasks_dir
 from vibench_gym.gym.box.provider import BubblewrapProvider
-from vibench_gym.sandbox.archive.archive import unpack
+from vibench_gym.sandbox.archive.unpack import unpack
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

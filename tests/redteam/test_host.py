@@ -20,7 +20,8 @@ from support.attacks.case import Case, redteam
 from support.boxes import python, shell
 from support.gym_servers.command_line import marked_processes
 from vibench_gym.core.config import MIB, ProcessLimits
-from vibench_gym.sandbox.zone.zone import UidLease, Zone
+from vibench_gym.sandbox.zone.uids import UidLease
+from vibench_gym.sandbox.zone.zone import Zone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

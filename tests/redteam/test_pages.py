@@ -20,6 +20,7 @@ from playwright.async_api import async_playwright
 
 from support.attacks.case import Seen, redteam
 from support.counter_app import attacked, write_app
+from vibench_gym.browser.base import BrowserLaunch
 from vibench_gym.browser.launch import chromium_version, launch_chromium
 from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import MIB, BrowserConfig, ProcessLimits, StackConfig
@@ -111,12 +112,14 @@ async def ground(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Grou
     try:
         async with prepared.stack() as stack:
             browser = await PlaywrightBrowser.launch(
-                executable=stack.browser_executable,
-                base_url=stack.url,
-                screenshots_dir=folder / "screenshots",
-                downloads_dir=folder / "downloads",
-                assets_dir=folder / "assets",
-                trace_path=folder / "trace.zip",
+                BrowserLaunch(
+                    executable=stack.browser_executable,
+                    base_url=stack.url,
+                    screenshots_dir=folder / "screenshots",
+                    downloads_dir=folder / "downloads",
+                    assets_dir=folder / "assets",
+                    trace_path=folder / "trace.zip",
+                ),
                 config=QUICK,
                 work_dir=folder / "work",
             )

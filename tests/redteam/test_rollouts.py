@@ -20,7 +20,8 @@ from support.attacks.case import redteam
 from support.boxes import APP, python, shell
 from vibench_gym.core.config import MIB, ProcessLimits
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.sandbox.zone.zone import UidLease, Zone
+from vibench_gym.sandbox.zone.uids import UidLease
+from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack.registry.mirror import Mirror
 from vibench_gym.stack.registry.registries import Registries
 

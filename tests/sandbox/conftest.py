@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Zones for tests; when coverage is measured, zone agents and their kin are measured as well."""
+"""Zones for tests; when coverage is measured, zone daemons and their kin are measured as well."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.sandbox.cleanup import janitor
+import vibench_gym
+from vibench_gym.sandbox.cleanup import janitor_list
 from vibench_gym.sandbox.zone import client as zone_client
-from vibench_gym.sandbox.zone.zone import UidLease, Zone
+from vibench_gym.sandbox.zone import zone as zone_module
+from vibench_gym.sandbox.zone.uids import UidLease
+from vibench_gym.sandbox.zone.zone import Zone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
 MIB = 1024 * 1024
 
-# The agent leaves by os._exit, from a root of its own in which the host is below /outer/host.
+# The daemon leaves by os._exit, from a root of its own in which the host is below /outer/host.
 _MEASURED = """
 import sys, os
 sys.path += sys.argv[1:3]
@@ -41,7 +44,7 @@ def save_and_leave(code):
 os._exit = save_and_leave
 import importlib
 try:
-    importlib.import_module("vibench_gym.sandbox." + module).main()
+    importlib.import_module(module).main()
 finally:
     measured.stop()
     measured.save()
@@ -49,13 +52,13 @@ finally:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _agents_are_measured() -> Iterator[None]:
+def _daemons_are_measured() -> Iterator[None]:
     coverage = sys.modules.get("coverage")
     current = coverage.Coverage.current() if coverage is not None else None
     if coverage is None or current is None:
         yield
         return
-    source = str(Path(janitor.__file__).parents[2])
+    source = str(Path(vibench_gym.__file__).parents[1])
     packages = str(Path(str(coverage.__file__)).parents[1])
     data_file = str(Path(current.config.data_file).absolute())
 
@@ -64,8 +67,8 @@ def _agents_are_measured() -> Iterator[None]:
         return [*fixed, source, packages, data_file, module, *arguments]
 
     with pytest.MonkeyPatch.context() as patch:
-        for user in (janitor, zone_client):
-            patch.setattr(user, "python_command", command)
+        for user in (janitor_list, zone_client, zone_module):
+            patch.setattr(user, "isolated_python", command)
         yield
 
 

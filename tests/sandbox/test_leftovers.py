@@ -7,17 +7,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from support.boxes import shell
-from vibench_gym.sandbox.cleanup import janitor, locks
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox import control_groups, locks
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 from vibench_gym.sandbox.leftovers import Leftover, LeftoverPaths, find_leftovers
-from vibench_gym.sandbox.zone.daemon import cgroup
 from vibench_gym.sandbox.zone.uids import UidLease
 from vibench_gym.sandbox.zone.zone import Zone
 
@@ -29,7 +27,7 @@ CRASH = """
 import os, sys
 from pathlib import Path
 from vibench_gym.sandbox.cleanup import janitor
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 janitor._list._say = lambda *_: None  # a crash of the host takes the janitor as well
 (WorkFolder("artifact", Path(sys.argv[1])).path / "app").mkdir()
 os.kill(os.getpid(), 9)
@@ -177,9 +175,9 @@ def test_groups_of_the_dead_go_and_others_stay(places: LeftoverPaths) -> None:
 
 
 @pytest.mark.sandbox
-@pytest.mark.skipif(not cgroup.find_base(), reason="no control groups are delegated to us")
+@pytest.mark.skipif(not control_groups.find_base(), reason="no control groups are delegated to us")
 def test_a_real_group_is_in_use_while_its_zone_lives(places: LeftoverPaths) -> None:
-    base = min(cgroup.find_base().values())
+    base = min(control_groups.find_base().values())
     real = LeftoverPaths(places.temporary, None, Path(base).parent, places.leases, places.slots)
     group = Path(base) / "test-01234567"
     (group / "box-1").mkdir(parents=True)
@@ -227,52 +225,3 @@ def test_mounts_in_what_is_left_go_first(places: LeftoverPaths) -> None:
     ]
     assert all(one.remove() for one in found)
     assert not folder.exists()
-
-
-def test_a_program_of_our_own_keeps_temporary_files_to_itself(tmp_path: Path) -> None:
-    code = (
-        "import tempfile, subprocess, sys, os\n"
-        "from vibench_gym.sandbox import janitor\n"
-        "janitor.own_temporary_folder(); janitor.own_temporary_folder()\n"
-        "print(tempfile.mkstemp()[1]); print(janitor.host_temporary_folder(), flush=True)\n"
-        "subprocess.run(['mktemp']); os.kill(os.getpid(), 9) if sys.argv[1:] else None\n"
-    )
-    for arguments in ((), ("killed",)):
-        said = subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            env={**os.environ, "TMPDIR": str(tmp_path)},
-        )
-        made, host, child = said.stdout.split()
-        assert host == str(tmp_path)
-        assert Path(made).parent == Path(child).parent
-        assert Path(made).parent.parent == tmp_path
-        _until_empty(tmp_path)
-
-
-def _until_empty(folder: Path) -> None:
-    for _ in range(600):
-        if not any(folder.iterdir()):
-            return
-        time.sleep(0.05)
-    pytest.fail(f"{list(folder.iterdir())} is left")
-
-
-def test_a_folder_that_is_collected_while_it_is_made_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    marked = []
-
-    def too_late(folder: Path) -> int | None:
-        marked.append(folder)
-        if len(marked) == 1:
-            folder.rmdir()
-        return locks.mark_alive(folder)
-
-    monkeypatch.setattr(janitor, "mark_alive", too_late)
-    with WorkFolder("zone", tmp_path) as path:
-        assert [path] == marked[1:]
-        assert path.is_dir()

@@ -19,8 +19,8 @@ import yaml
 
 from vibench_gym.core.config import ComposeConfig, StackConfig
 from vibench_gym.core.errors import PrerequisiteMissing, SandboxUnavailable
-from vibench_gym.sandbox.cleanup import docker_objects
-from vibench_gym.sandbox.zone.zone import StateLimitReached
+from vibench_gym.sandbox.cleanup import docker_labels
+from vibench_gym.sandbox.zone.box import StateLimitReached
 from vibench_gym.stack.compose import compose_file, file_transfer, relay_client, relay_server
 from vibench_gym.stack.compose.checks import compose_checks
 from vibench_gym.stack.compose.engine import Engine, find_engine
@@ -223,13 +223,13 @@ esac
 
 def test_leftovers_are_swept_until_nothing_appears(fake_docker: Path) -> None:
     docker = (str(fake_docker.with_name("docker")),)
-    assert docker_objects.remove(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
+    assert docker_labels.remove(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
     assert fake_docker.read_text() == ""
     fake_docker.write_text("late\n")
-    told = docker_objects.entry(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
-    assert docker_objects.remove_for_sure(told, quiet_s=0.1)
+    told = docker_labels.entry(docker, {"PATH": "/usr/bin:/bin"}, "a=b")
+    assert docker_labels.remove_until_quiet(told, quiet_s=0.1)
     assert fake_docker.read_text() == ""
-    assert not docker_objects.sweep(("/nonexistent",), {}, "a=b")
+    assert not docker_labels.sweep(("/nonexistent",), {}, "a=b")
 
 
 @pytest.mark.parametrize("script", ["exit 137", "kill -9 $$"])

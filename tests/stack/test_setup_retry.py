@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import AppSetupFailed, SandboxUnavailable
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 from vibench_gym.stack.base import SetupReport
 from vibench_gym.stack.setup_retry import set_up
 

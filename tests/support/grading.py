@@ -20,7 +20,7 @@ from vibench_gym.testing.fake_model import FakeModel, calls
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from vibench_gym.browser.base import Browser
+    from vibench_gym.browser.base import Browser, BrowserLaunch
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.llm.base import ChatModel, Message
 
@@ -126,22 +126,13 @@ class FakeBrowsers:
     queued: deque[FakeBrowser | Exception] = field(default_factory=deque)
     launched: list[FakeBrowser] = field(default_factory=list)
 
-    async def launch(
-        self,
-        *,
-        executable: Path,
-        base_url: str,
-        screenshots_dir: Path,
-        downloads_dir: Path,
-        assets_dir: Path | None = None,
-        trace_path: Path | None = None,
-    ) -> Browser:
+    async def launch(self, options: BrowserLaunch) -> Browser:
         """The next browser.
 
         Raises:
             Exception: one that was queued.
         """
-        del executable, base_url, screenshots_dir, downloads_dir, assets_dir, trace_path
+        del options
         browser = self.queued.popleft() if self.queued else FakeBrowser()
         if isinstance(browser, Exception):
             raise browser

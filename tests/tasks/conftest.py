@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -19,6 +19,7 @@ from vibench_gym.grading.models.sources import ReplayModels
 from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from vibench_gym.core.records import RolloutRecord, Scorecard
@@ -118,7 +119,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not isinstance(item, pytest.Function) or item.originalname not in GRADED_TESTS:
             continue
-        task: Task = item.callspec.params["task"]
+        params: Mapping[str, Any] = item.callspec.params
+        task: Task = params["task"]
         kind = (task.name, task.artifact, item.originalname)
         if kind in tried:
             item.add_marker(pytest.mark.repeat)

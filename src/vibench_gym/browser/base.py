@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What driving a browser gives back."""
+"""How a browser is started, what it is asked and what it answers."""
 
 from __future__ import annotations
 
@@ -38,6 +38,22 @@ class Observation:
     truncated: bool = False
     page_crashed: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserLaunch:
+    """What one browser is started with; the settings that every browser shares are the config's."""
+
+    executable: Path
+    """Chromium, or the program that starts it inside the app's zone."""
+    base_url: str
+    """The app; no address with another origin is opened."""
+    screenshots_dir: Path
+    downloads_dir: Path
+    assets_dir: Path | None = None
+    """The only files that may be uploaded."""
+    trace_path: Path | None = None
+    """Where the Playwright trace goes; None for no trace."""
 
 
 class Browser(Protocol):

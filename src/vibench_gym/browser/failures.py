@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong with a page, in words that help; and a hard bound for every browser call.
+"""What can go wrong with a page, in words that help a model; a hard bound for every browser call.
 
 A page may hang, crash or refuse: all of that is a finding (`ActionFailed`), never an exception for
 the caller. Playwright's own time-outs do not hold when a renderer spins in a loop, so every call
@@ -34,7 +34,7 @@ class PageCrashed(ActionFailed):
 
 
 async def bounded[T](awaitable: Awaitable[T], seconds: float) -> T:
-    """Await a browser call, but not for ever.
+    """Await a browser call, at most so many seconds.
 
     Raises:
         PageUnresponsive: no answer in time.
@@ -87,7 +87,7 @@ _NETWORK = {
 
 
 def explain(error: PlaywrightError) -> str:
-    """One bounded line that says what happened and, where we know, what to do."""
+    """One bounded line that says what happened and, if we know, what to do."""
     message = error.message
     for code, meaning in _NETWORK.items():
         if code in message:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Starts Chromium so that it looks nothing up outside and looks like anybody's browser.
+"""Starts Chromium so that it resolves no outside name and looks like any user's browser.
 
 An app must not be able to tell that it is being graded: no `navigator.webdriver`, no
 "HeadlessChrome" in the user agent, in client hints or in workers (hence a command line switch and
@@ -46,16 +46,16 @@ _SWITCHES = (
 )
 
 
-# Playwright switches these protections of every user's browser off.
-_UNLIKE_A_USER = ("--disable-popup-blocking", "--disable-ipc-flooding-protection")
+# Playwright's defaults switch off these protections, which every user's browser has.
+_PROTECTIONS_OFF = ("--disable-popup-blocking", "--disable-ipc-flooding-protection")
 
 
 async def chromium_version(executable: Path) -> str:
     """The browser's own version, for example `156.0.8078.108`.
 
     Raises:
-        PrerequisiteMissing: it is not there.
-        BrowserFailed: it is there and does not say.
+        PrerequisiteMissing: there is no such program.
+        BrowserFailed: it does not start, or does not say its version.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -81,10 +81,10 @@ async def chromium_version(executable: Path) -> str:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    found = re.search(rb"\b(\d+\.\d+\.\d+\.\d+)\b", output)
-    if found is None:
+    match = re.search(rb"\b(\d+\.\d+\.\d+\.\d+)\b", output)
+    if match is None:
         raise BrowserFailed(f"{str(executable)!r} --version says {output[:200]!r}")
-    return found[1].decode()
+    return match[1].decode()
 
 
 def user_agent(version: str) -> str:
@@ -123,9 +123,9 @@ async def launch_chromium(
                     f"--user-agent={user_agent(version)}",
                     f"--window-size={viewport[0]},{viewport[1]}",
                 ],
-                env={**_environment(), **temporary(work_dir)},
+                env={**_environment(), **temporary_folder(work_dir)},
                 timeout=LAUNCH_TIMEOUT_S * 1000,
-                ignore_default_args=_UNLIKE_A_USER,
+                ignore_default_args=_PROTECTIONS_OFF,
                 handle_sighup=False,
                 handle_sigint=False,
                 handle_sigterm=False,
@@ -135,12 +135,12 @@ async def launch_chromium(
         raise BrowserFailed(f"Chromium does not start: {str(error)[:2000]}") from error
 
 
-def temporary(work_dir: Path | None) -> dict[str, str]:
-    """The variable by which a program finds its folder for temporary files."""
+def temporary_folder(work_dir: Path | None) -> dict[str, str]:
+    """The environment variable that gives a program its folder for temporary files."""
     return {} if work_dir is None else {"TMPDIR": str(work_dir)}
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of ours: the grader's environment may hold keys."""
+    """A small environment instead of the grader's own, which may hold keys."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return {**kept, "LANG": "en_US.UTF-8", "TZ": "UTC"}

@@ -24,13 +24,13 @@ from vibench_gym.browser.failures import (
     explain,
     is_gone,
 )
-from vibench_gym.browser.launch import chromium_version, launch_chromium, temporary
+from vibench_gym.browser.launch import chromium_version, launch_chromium, temporary_folder
 from vibench_gym.browser.page.observer import Look, Observer
 from vibench_gym.browser.page.pages import Pages
-from vibench_gym.browser.tools.arguments import TOOL_SPECS, BadArguments, parse_arguments
-from vibench_gym.browser.tools.dispatch import carry_out
+from vibench_gym.browser.tools.registry import BROWSER_TOOLS
 from vibench_gym.browser.trace import TraceRecorder
 from vibench_gym.core.errors import BrowserFailed
+from vibench_gym.core.toolset import BadArguments
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium
     from playwright.async_api import CDPSession, Playwright
 
-    from vibench_gym.browser.base import Observation
+    from vibench_gym.browser.base import BrowserLaunch, Observation
     from vibench_gym.core.config import BrowserConfig
     from vibench_gym.core.tool import ToolSpec
 
@@ -83,13 +83,8 @@ class PlaywrightBrowser:
     @classmethod
     async def launch(
         cls,
+        options: BrowserLaunch,
         *,
-        executable: Path,
-        base_url: str,
-        screenshots_dir: Path,
-        downloads_dir: Path,
-        assets_dir: Path | None,
-        trace_path: Path | None,
         config: BrowserConfig,
         chromium_sandbox: bool = True,
         work_dir: Path | None = None,
@@ -103,11 +98,11 @@ class PlaywrightBrowser:
             PrerequisiteMissing: there is no such executable.
             BrowserFailed: it does not come up.
         """
-        for folder in (screenshots_dir, downloads_dir):
+        for folder in (options.screenshots_dir, options.downloads_dir):
             folder.mkdir(parents=True, exist_ok=True)
-        trace = TraceRecorder(trace_path, work_dir)
-        # Two programs that start side by side.
-        asking = asyncio.create_task(chromium_version(executable))
+        trace = TraceRecorder(options.trace_path, work_dir)
+        # Chromium is asked for its version while the driver starts.
+        asking = asyncio.create_task(chromium_version(options.executable))
         try:
             playwright = await _start_driver(work_dir)
         except BaseException:
@@ -117,7 +112,7 @@ class PlaywrightBrowser:
         try:
             chromium = await launch_chromium(
                 playwright,
-                executable=executable,
+                executable=options.executable,
                 version=await asking,
                 chromium_sandbox=chromium_sandbox,
                 traces_dir=trace.parts_dir,
@@ -126,22 +121,22 @@ class PlaywrightBrowser:
             )
             pages = Pages(
                 chromium,
-                base_url=base_url,
+                base_url=options.base_url,
                 config=config,
-                downloads_dir=downloads_dir,
-                assets_dir=assets_dir,
+                downloads_dir=options.downloads_dir,
+                assets_dir=options.assets_dir,
                 trace=trace,
             )
             browser = cls(
                 playwright=playwright,
                 chromium=chromium,
                 pages=pages,
-                observer=Observer(pages, screenshots_dir),
+                observer=Observer(pages, options.screenshots_dir),
                 trace=trace,
                 heartbeat=await _heartbeat(chromium),
             )
-            async with browser._classified():
-                await pages.add_visitor("context_A")
+            async with browser._errors_classified():
+                await pages.add_context("context_A")
         except BaseException:
             asking.cancel()
             await _stop_driver(playwright)
@@ -152,16 +147,16 @@ class PlaywrightBrowser:
     @property
     def tools(self) -> Sequence[ToolSpec]:
         """The tools, for a model."""
-        return TOOL_SPECS
+        return BROWSER_TOOLS.specs
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
         """Carry out one tool call; bad arguments and missing elements give an error observation."""
-        async with self._lock, self._classified():
+        async with self._lock, self._errors_classified():
             await self._trace.check_size()
             look = Look(tool=name[:60])
             try:
-                parsed = parse_arguments(name, arguments)
-                look = await carry_out(self._pages, parsed)
+                call = BROWSER_TOOLS.parse(name, arguments)
+                look = await call.carry_out(self._pages)
             except BadArguments as error:
                 look = look.failed(f"bad arguments: {error}")
             except ActionFailed as error:
@@ -170,13 +165,13 @@ class PlaywrightBrowser:
             except PlaywrightError as error:
                 if is_gone(error) and await self._is_gone():
                     raise
-                look = look.failed(self._what_happened(error))
+                look = look.failed(self._describe_error(error))
                 await self._settle_quietly()
             return await self._observed(look)
 
     async def observe(self) -> Observation:
         """A fresh look at the current page without any action."""
-        async with self._lock, self._classified():
+        async with self._lock, self._errors_classified():
             await self._settle_quietly()
             return await self._observed(Look(tool="observe", result="looked at the page"))
 
@@ -198,7 +193,7 @@ class PlaywrightBrowser:
             await asyncio.to_thread(self.after_close)
 
     async def _observed(self, look: Look) -> Observation:
-        """Look at the page; where it does not answer, make sure that it is the page."""
+        """Look at the page; if it does not answer, check that the browser itself still does."""
         observation = await self._observer.look(look)
         if self._observer.saw_nothing and not observation.page_crashed:
             await self._check_alive()
@@ -211,20 +206,20 @@ class PlaywrightBrowser:
             raise BrowserFailed("Chromium or its driver does not answer") from None
 
     async def _settle_quietly(self) -> None:
-        """After a failed action: let what it has set in motion come to rest, if it does."""
+        """After a failed action: wait until the page is quiet, as far as it becomes quiet."""
         tab = self._pages.context_state.current
         if tab is None or tab.crashed or tab.hung or tab.activity.is_navigating():
             return
         with contextlib.suppress(PageUnresponsive):
             await self._pages.settler.after(tab)
 
-    def _what_happened(self, error: PlaywrightError) -> str:
+    def _describe_error(self, error: PlaywrightError) -> str:
         if is_gone(error):
             return "the tab was closed meanwhile"
         return explain(error)
 
     async def _is_gone(self) -> bool:
-        """Whether it is the whole browser that is gone and not one page."""
+        """Whether the whole browser is gone, not only one page."""
         if self._gone.is_set() or not self._chromium.is_connected():
             return True
         try:
@@ -234,30 +229,30 @@ class PlaywrightBrowser:
         return self._gone.is_set()
 
     @contextlib.asynccontextmanager
-    async def _classified(self) -> AsyncIterator[None]:
+    async def _errors_classified(self) -> AsyncIterator[None]:
         if self._closing is not None or not self._chromium.is_connected():
             raise BrowserFailed("Chromium is gone")
         try:
             yield
         except (BrowserFailed, asyncio.CancelledError, TimeoutError):
             raise
-        except ActionFailed as error:  # no tool's: what we open ourselves did not open
+        except ActionFailed as error:  # not from a tool: the empty page of ours did not open
             raise BrowserFailed(f"Chromium does not show an empty page: {error}") from error
         except PlaywrightError as error:
             gone = "is gone" if await self._is_gone() else "failed"
             raise BrowserFailed(f"Chromium {gone}: {error.message[:1000]}") from error
         except Exception as error:
-            # The driver's own end surfaces as a plain Exception; it is recognised by its words.
+            # When the driver ends, Playwright raises a plain Exception: only its text tells.
             if "onnection closed" in str(error) or await self._is_gone():
                 raise BrowserFailed(f"the browser's driver is gone: {error}") from error
             raise
 
 
 async def _heartbeat(chromium: Chromium) -> CDPSession:
-    """The session by which Chromium is asked whether it is alive.
+    """The DevTools session that later tells whether Chromium is alive.
 
     Raises:
-        BrowserFailed: it does not answer to begin with.
+        BrowserFailed: it does not answer now.
     """
     try:
         return await bounded(chromium.new_browser_cdp_session(), START_TIMEOUT_S)
@@ -272,14 +267,15 @@ async def _start_driver(work_dir: Path | None) -> Playwright:
         BrowserFailed: it does not start.
     """
     async with _driver_environment(work_dir):
-        return await _started()
+        return await _driver_started()
 
 
 @contextlib.asynccontextmanager
 async def _driver_environment(work_dir: Path | None) -> AsyncIterator[None]:
-    """Give a driver that starts its own folder for temporary files.
+    """Give the driver that starts within the block its own folder for temporary files.
 
-    Playwright hands our whole environment on and offers no other way; hence one start at a time.
+    Playwright passes our whole environment to the driver and takes no other, so one driver starts
+    at a time.
     """
     if work_dir is None:
         yield
@@ -287,7 +283,7 @@ async def _driver_environment(work_dir: Path | None) -> AsyncIterator[None]:
     lock = _STARTING.setdefault(asyncio.get_running_loop(), asyncio.Lock())
     async with lock:
         before = os.environ.get("TMPDIR")
-        os.environ.update(temporary(work_dir))
+        os.environ.update(temporary_folder(work_dir))
         try:
             yield
         finally:
@@ -297,7 +293,7 @@ async def _driver_environment(work_dir: Path | None) -> AsyncIterator[None]:
                 os.environ["TMPDIR"] = before
 
 
-async def _started() -> Playwright:
+async def _driver_started() -> Playwright:
     starting = asyncio.ensure_future(async_playwright().start())
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
@@ -313,7 +309,7 @@ async def _started() -> Playwright:
 
 
 def _stop_when_started(starting: asyncio.Future[Playwright]) -> None:
-    """Nobody waits for this driver any more; a start that is cut short would leave its process."""
+    """Stop a driver that nobody waits for once it has started; cancelling leaves a process."""
 
     def stop(started: asyncio.Future[Playwright]) -> None:
         if not started.cancelled() and started.exception() is None:
@@ -325,7 +321,7 @@ def _stop_when_started(starting: asyncio.Future[Playwright]) -> None:
 
 
 async def _stop_driver(playwright: Playwright) -> None:
-    """Stop the driver, which takes a Chromium that does not end with it."""
+    """Stop the driver; a Chromium that still runs ends with it."""
     with contextlib.suppress(PlaywrightError, TimeoutError):
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await playwright.stop()

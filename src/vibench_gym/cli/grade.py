@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from vibench_gym.cli.console import Progress
     from vibench_gym.core.records import Scorecard
     from vibench_gym.core.tasks.task import Task
+    from vibench_gym.grading.context import ModelSource
     from vibench_gym.grading.events import ProgressEvent
-    from vibench_gym.grading.grader import ModelSource
 
 Egress = Literal["registries", "open", "none"]
 

@@ -23,7 +23,7 @@ from vibench_gym.core.tasks.references import reference_trees
 from vibench_gym.core.tasks.task import bundled_tasks_dir
 from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.stand_up import StandUp
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 from vibench_gym.stack.kinds import stack_builder
 
 if TYPE_CHECKING:

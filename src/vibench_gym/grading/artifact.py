@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable
 from vibench_gym.grading.teardown import close_shielded
-from vibench_gym.sandbox.archive.archive import check_buildable, unpack
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.archive.app_scripts import check_buildable
+from vibench_gym.sandbox.archive.unpack import unpack
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from vibench_gym.browser.base import BrowserLaunch
 from vibench_gym.grading.context import GradingContext, PeakMemory
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
 from vibench_gym.grading.models.metered import MeteredModel, ModelRole
@@ -73,7 +74,7 @@ class AttemptResources:
         """A browser on the stack. Only the test's own keeps a trace and the plan's screenshots."""
         directory = self.directory
         with self.watch.phase("browser_start"):
-            launching = self.context.browsers.launch(
+            options = BrowserLaunch(
                 executable=stack.browser_executable,
                 base_url=stack.url,
                 screenshots_dir=_made(directory.path / "seeding", directory.screenshots, seeding),
@@ -81,7 +82,7 @@ class AttemptResources:
                 assets_dir=self.context.test_assets,
                 trace_path=None if seeding else directory.trace,
             )
-            browser = await launch_shielded(launching)
+            browser = await launch_shielded(self.context.browsers.launch(options))
         exits.push_async_callback(browser.close)
         return RecordingBrowser(browser, log=self.log, flags=self.flags, watch=self.watch)
 
@@ -89,13 +90,13 @@ class AttemptResources:
         """A browser for a control experiment; nothing of it is kept with the plan's evidence."""
         folder = self.directory.path / "control"
         folder.mkdir(parents=True, exist_ok=True)
-        launching = self.context.browsers.launch(
+        options = BrowserLaunch(
             executable=stack.browser_executable,
             base_url=stack.url,
             screenshots_dir=folder,
             downloads_dir=folder,
         )
-        return await launch_shielded(launching)
+        return await launch_shielded(self.context.browsers.launch(options))
 
     @contextlib.asynccontextmanager
     async def model(

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import BrowserConfig
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from vibench_gym.browser.base import Browser
+    from vibench_gym.browser.base import Browser, BrowserLaunch
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +23,7 @@ class PlaywrightLauncher:
     config: BrowserConfig = field(default_factory=BrowserConfig)
     chromium_sandbox: bool = True
 
-    async def launch(
-        self,
-        *,
-        executable: Path,
-        base_url: str,
-        screenshots_dir: Path,
-        downloads_dir: Path,
-        assets_dir: Path | None = None,
-        trace_path: Path | None = None,
-    ) -> Browser:
+    async def launch(self, options: BrowserLaunch) -> Browser:
         """A fresh Chromium on an empty page.
 
         Raises:
@@ -44,12 +33,7 @@ class PlaywrightLauncher:
         work = await asyncio.to_thread(WorkFolder, "browser")
         try:
             browser = await PlaywrightBrowser.launch(
-                executable=executable,
-                base_url=base_url,
-                screenshots_dir=screenshots_dir,
-                downloads_dir=downloads_dir,
-                assets_dir=assets_dir,
-                trace_path=trace_path,
+                options,
                 config=self.config,
                 chromium_sandbox=self.chromium_sandbox,
                 work_dir=work.path,

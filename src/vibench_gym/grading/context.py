@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from vibench_gym.browser.base import Browser
+    from vibench_gym.browser.base import Browser, BrowserLaunch
     from vibench_gym.core.config import GraderConfig
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.grading.events import Progress, ProgressEvent
@@ -42,16 +42,7 @@ class ModelSource(Protocol):
 class BrowserLauncher(Protocol):
     """Starts a browser from a program that a stack names."""
 
-    async def launch(
-        self,
-        *,
-        executable: Path,
-        base_url: str,
-        screenshots_dir: Path,
-        downloads_dir: Path,
-        assets_dir: Path | None = None,
-        trace_path: Path | None = None,
-    ) -> Browser:
+    async def launch(self, options: BrowserLaunch) -> Browser:
         """A fresh browser on an empty page.
 
         Raises:

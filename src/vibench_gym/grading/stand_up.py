@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from vibench_gym.browser.base import BrowserLaunch
 from vibench_gym.core.config import ArchiveBudget
 from vibench_gym.core.errors import BrowserFailed, GraderFault, SubmissionFault
 from vibench_gym.grading.artifact import unpacked
@@ -135,12 +136,13 @@ class StandUp:
             standing.message = f"its first page cannot be shown: {seen.text[:1000]}"
 
     async def _launch(self, stack: Stack, folder: Path) -> Browser:
-        return await self.browsers.launch(
+        options = BrowserLaunch(
             executable=stack.browser_executable,
             base_url=stack.url,
             screenshots_dir=folder / "screenshots",
             downloads_dir=folder / "downloads",
         )
+        return await self.browsers.launch(options)
 
 
 def _first_page(seen: Observation, load_s: float) -> FirstPage:

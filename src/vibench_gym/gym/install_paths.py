@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where NeMo Gym finds our servers, and how it runs them in the virtualenv that we are in.
+"""Where NeMo Gym finds our servers, and how it runs all of them in one virtualenv: this one.
 
 NeMo Gym makes a virtualenv per server unless `<uv_venv_dir>/<kind>/<name>/.venv` is one already.
 Here that is a link to our own: no second installation, and servers start in seconds. Needs no
@@ -37,7 +37,7 @@ def gym_root() -> Path:
 
 
 def one_venv(folder: Path | None = None) -> Path:
-    """Make the links and the configuration file that names them; what is there stays.
+    """Let NeMo Gym run its servers in this virtualenv: links to it, and a configuration file.
 
     In `folder`, else in the virtualenv itself. Gives the file, for `gym env start --config`.
 

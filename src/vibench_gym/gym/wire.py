@@ -89,7 +89,7 @@ class VibenchTask(BaseModel):
     starting_tree: StartingTree | None = None
     """Of a feature; None: the reference of its MVP."""
     needs_app_key: bool = False
-    """The app calls a model when it is used; known ones count as such whatever a row says."""
+    """The app calls a model when it is used; known ones do so without it."""
 
 
 class VibenchRunRequest(VibenchTask, BaseRunRequest):
@@ -114,7 +114,7 @@ class VibenchSeedSessionResponse(BaseSeedSessionResponse):
     """All that the builder's side may know of a task."""
 
     prd_text: str
-    """For `/app/prd.txt`; of a feature, what its starting tree is to do."""
+    """For `/app/prd.txt`; for a feature, what its starting tree already has to do."""
     feature_prd_text: str | None = None
     """For `/app/feature-prd.txt`."""
     assets: list[BuilderAsset] = Field(default_factory=list)
@@ -133,7 +133,7 @@ class VibenchSeedSessionResponse(BaseSeedSessionResponse):
 
 
 class VibenchVerifyRequest(VibenchTask, BaseVerifyRequest):
-    """The row, the policy's response, and what the agent has to say about the build."""
+    """The row, the policy's response, and what the agent reports about the build."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -147,7 +147,7 @@ class VibenchVerifyRequest(VibenchTask, BaseVerifyRequest):
 
     @property
     def identity(self) -> str:
-        """What tells this rollout from others of its task; empty where the caller tells nothing."""
+        """Tells this rollout from others of its task; empty where the caller gave no id."""
         return self.rollout_id or maybe_rollout_id_from_run_body(self) or ""
 
     @property

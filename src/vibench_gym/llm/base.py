@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from vibench_gym.core.tool import ToolCall, ToolSpec
 
+ERROR_PREFIX = "ERROR: "
+"""Opens the text of a tool result whose call failed: the wire has no field for that."""
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from vibench_gym.core.errors import BudgetExceeded, GraderModelFailed
 from vibench_gym.core.tool import ToolCall, ToolResult
-from vibench_gym.llm.base import ConversationRefused, Message, Usage
-from vibench_gym.llm.pruning import Pruning, withholdings
-from vibench_gym.llm.replay.script.player import ERROR_PREFIX
+from vibench_gym.llm.base import ERROR_PREFIX, ConversationRefused, Message, Usage
+from vibench_gym.llm.pruning import Pruning, with_fewer_results
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -76,7 +75,7 @@ class ToolLoop:
         messages: the conversation so far (system and first user message).
         budget: limits over the life of this loop, whatever number of times it is run.
         done: asked after every call; calls of the same turn that follow are not carried out.
-        on_event: told everything that happens.
+        on_event: called with everything that happens.
         pruning: how old results are shortened, None for never. A replayed model's conversation is
             never shortened: it says so in its completions.
         clock: monotonic seconds, for tests.
@@ -135,7 +134,7 @@ class ToolLoop:
     async def step(self) -> None:
         """One turn: one completion and its calls; raises as `run`."""
         offered = {tool.name: tool for tool in self._offered()}
-        completion = await self._accepted(tuple(offered.values()))
+        completion = await self._complete_or_shorten(tuple(offered.values()))
         calls = completion.message.tool_calls
         cut_off = completion.finish_reason == "length"
         if not calls:
@@ -152,8 +151,8 @@ class ToolLoop:
     def _offered(self) -> Sequence[ToolSpec]:
         return self._tools() if callable(self._tools) else self._tools
 
-    async def _accepted(self, tools: Sequence[ToolSpec]) -> Completion:
-        """A completion; of less of the conversation where the endpoint refuses all of it.
+    async def _complete_or_shorten(self, tools: Sequence[ToolSpec]) -> Completion:
+        """A completion; if the endpoint refuses the conversation, one of a shorter conversation.
 
         Raises:
             ConversationRefused: it refuses even what no tool has returned.
@@ -161,8 +160,8 @@ class ToolLoop:
         try:
             return await self._complete(tools)
         except ConversationRefused as refused:
-            for less, blind in withholdings(self._messages):
-                self._messages = less
+            for shorter, blind in with_fewer_results(self._messages):
+                self._messages = shorter
                 self._event("withheld", blind=blind, why=str(refused)[:500])
                 try:
                     return await self._complete(tools)
@@ -210,10 +209,10 @@ class ToolLoop:
 
     def _nudge(self, completion: Completion, text: str) -> None:
         if self._nudges >= MAX_NUDGES:
-            said = completion.message.text.strip()[:200] or "nothing"
+            answer = completion.message.text.strip()[:200] or "nothing"
             raise ModelSilent(
                 f"{self._model.name} made no tool call in {MAX_NUDGES + 1} turns running; "
-                f"it said: {said}"
+                f"it said: {answer}"
             )
         self._nudges += 1
         if completion.message.text.strip():

@@ -209,24 +209,24 @@ class OpenAIChatModel:
     def _status_failure(self, error: openai.APIStatusError) -> _Failure:
         status = error.status_code
         body = error.body
-        said = self._safe(error_text(body or error.message))
+        reason = self._safe(error_text(body or error.message))
         if error_code(body) == CASSETTE_MISS:
             message = body.get("message") if isinstance(body, dict) else None
-            raise CassetteMiss(str(message or said))
+            raise CassetteMiss(str(message or reason))
         if status in _AUTH:
             return _Failure(
                 f"HTTP {status}: the endpoint refused the key in ${self._config.api_key_env}: "
-                f"{said}",
+                f"{reason}",
                 retry=False,
             )
         if status == _BAD_REQUEST and getattr(error, "param", None) == self._limit_name:
             # Older servers know one name of the output limit, newer models accept only the other.
             self._limit_name = _LIMIT_NAMES[self._limit_name == _LIMIT_NAMES[0]]
-            return _Failure(f"HTTP {status}: {said}", retry=True, wait_s=0.0)
+            return _Failure(f"HTTP {status}: {reason}", retry=True, wait_s=0.0)
         hopeless = error_code(body) == "insufficient_quota"
         retry = (status in _RETRIED or status >= _SERVER_ERROR) and not hopeless
         return _Failure(
-            f"HTTP {status}: {said}",
+            f"HTTP {status}: {reason}",
             retry,
             _retry_after(error.response.headers),
             refused=status in _REFUSED,

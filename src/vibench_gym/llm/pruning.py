@@ -66,12 +66,12 @@ WITHHELD = (
 )
 
 
-def withholdings(messages: Sequence[Message]) -> Iterator[tuple[list[Message], bool]]:
+def with_fewer_results(messages: Sequence[Message]) -> Iterator[tuple[list[Message], bool]]:
     """A refused conversation with less and less of what tools returned, until nothing is left.
 
-    First old results go down to their heads, then the last turn's (if it had any) are withheld,
-    then all. Beside each conversation stands whether the model is blind in it to what its last turn
-    returned.
+    First, old results are cut to their heads; then the results of the last turn (if it had any) are
+    withheld; then all. Beside each conversation: whether the last turn's results are withheld, so
+    that the model is blind to them.
     """
     results = [index for index, message in enumerate(messages) if message.role == "tool"]
     if not results:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what graders left on this host: killed together with their janitor, or by a crash.
+"""What `vibench-gym gc` lists and removes: left on this host by a crash, or without a janitor.
 
 Invariant: only what has one of our names, belongs to our user and is locked by nobody counts as
-left behind; it is removed while we hold its lock. Whatever a running grader uses, it has locked.
+left behind, and it is removed while we hold its lock. A running grader locks all that it uses.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from vibench_gym.sandbox.cleanup.janitor import PREFIX, host_temporary_folder, remove_tree
-from vibench_gym.sandbox.cleanup.locks import try_claim
+from vibench_gym.sandbox import control_groups
+from vibench_gym.sandbox.cleanup.tree_removal import remove_tree
+from vibench_gym.sandbox.cleanup.work_folder import PREFIX, host_temporary_folder
+from vibench_gym.sandbox.locks import try_claim
 from vibench_gym.sandbox.zone import uids
-from vibench_gym.sandbox.zone.daemon import cgroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +52,7 @@ class LeftoverPaths:
         return cls(
             temporary=tuple(dict.fromkeys(path.resolve() for path in usual if path.is_dir())),
             cache=cache,
-            groups=Path(cgroup.ROOT),
+            groups=Path(control_groups.ROOT),
             leases=uids.LEASES,
             slots=temporary / f"{PREFIX}{os.geteuid()}" / "grading-slots",
         )
@@ -133,7 +134,7 @@ def _is_ours(path: Path) -> bool:
 def _groups(root: Path) -> Iterator[Path]:
     """Our zones' control groups in which no process is."""
     for path in _directories(root, _GROUP_DEPTH):
-        named = path.parent.name == cgroup.PARENT and _ZONE.fullmatch(path.name)
+        named = path.parent.name == control_groups.PARENT and _ZONE.fullmatch(path.name)
         if named and _is_ours(path) and _is_empty(path):
             yield path
 
@@ -200,7 +201,7 @@ def _unmount(point: Path) -> bool:
 
 
 def _remove_group(group: Path) -> bool:
-    return cgroup.remove_zone([str(group)])
+    return control_groups.remove_zone([str(group)])
 
 
 def _remove_file(path: Path) -> bool:

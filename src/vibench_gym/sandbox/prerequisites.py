@@ -18,15 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.cleanup.janitor import python_command
+from vibench_gym.sandbox.control_groups import find_base
+from vibench_gym.sandbox.isolated_python import isolated_python
 from vibench_gym.sandbox.zone.bwrap_program import find_bwrap
-from vibench_gym.sandbox.zone.daemon import cgroup
 from vibench_gym.sandbox.zone.uids import uid_base
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _TIMEOUT_S = 20.0
+_NAMESPACE_PROBE = "vibench_gym.sandbox.zone.daemon.namespace_probe"
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FIXED_TARFILE = (3, 13, 4)
@@ -86,19 +87,19 @@ def system_tools() -> Check:
 
 def namespaces() -> Check:
     """Whether a process of ours may make the namespaces of a zone and, in them, of a box."""
-    code, output = _output(python_command("zone.daemon.namespace_probe"))
+    code, output = _output(isolated_python(_NAMESPACE_PROBE))
     if code == 0:
         return Check("namespaces", True, "may be made")
     return Check("namespaces", False, f"cannot be made: {output or code}", _namespace_fix())
 
 
 def _namespace_fix() -> str:
-    for name, wanted in _SYSCTLS.items():
+    for name, needed in _SYSCTLS.items():
         value = _sysctl(name)
         if value is None:
             continue
-        if (wanted == "not 0" and value == "0") or wanted not in ("not 0", value):
-            setting = "63000" if wanted == "not 0" else wanted
+        if (needed == "not 0" and value == "0") or needed not in ("not 0", value):
+            setting = "63000" if needed == "not 0" else needed
             return f"as root: sysctl -w {name}={setting} (it is {value})"
     if _in_container():
         return "the container forbids it: run it with user namespaces allowed (seccomp profile)"
@@ -118,14 +119,14 @@ def _in_container() -> bool:
 
 def overlay() -> Check:
     """Whether snapshots can be shown through an overlay; they are copied where not."""
-    code, output = _output(python_command("zone.daemon.namespace_probe", "overlay"))
+    code, output = _output(isolated_python(_NAMESPACE_PROBE, "overlay"))
     detail = "used for snapshots" if code == 0 else f"refused ({output}); snapshots are copied"
     return Check("overlay", True, detail)
 
 
 def control_groups() -> Check:
     """How memory and processes of boxes are bounded."""
-    base = cgroup.find_base()
+    base = find_base()
     if not base:
         detail = "none delegated to us: limits by rlimits and the zone daemon's watchdog"
     else:

@@ -75,7 +75,7 @@ async def _keep(stream: asyncio.StreamReader | None, kept: bytearray, limit: int
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the process group; whoever escaped into another session is not of our tools."""
+    """Kill the process group; our own tools do not leave it for another session."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await asyncio.shield(process.wait())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+    from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
     from vibench_gym.stack.base import SetupReport
 
 CLOSE_TIMEOUT_S = 60.0

@@ -16,8 +16,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
-from vibench_gym.sandbox.cleanup.work_folder import work_folder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder, work_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

@@ -21,7 +21,7 @@ from vibench_gym.core.errors import (
     SeedingFailed,
 )
 from vibench_gym.sandbox.base import ExecResult
-from vibench_gym.sandbox.zone.zone import StateLimitReached
+from vibench_gym.sandbox.zone.box import StateLimitReached
 from vibench_gym.stack import envfile
 from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.app_server import AppServer

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import AppSetupFailed, SandboxUnavailable
-from vibench_gym.sandbox.zone.zone import StateLimitReached
+from vibench_gym.sandbox.zone.box import StateLimitReached
 from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.base import SETUP_SCRIPT, START_SCRIPT, SetupReport
 from vibench_gym.stack.postgres import failure_is_ours
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+    from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
     from vibench_gym.stack.app_server import AppHost, AppNetwork, AppProcess
     from vibench_gym.stack.registry.registries import Registries
 

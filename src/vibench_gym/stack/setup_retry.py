@@ -15,7 +15,7 @@ from vibench_gym.core.errors import AppSetupFailed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+    from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
     from vibench_gym.stack.base import SetupReport
 
 

@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from vibench_gym.core.config import GIB
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 MEMORY = Path("/dev/shm")  # noqa: S108 (a private folder is made in it)
 KEPT_FREE_BYTES = 4 * GIB

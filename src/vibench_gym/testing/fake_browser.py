@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vibench_gym.browser.base import Observation
-from vibench_gym.browser.tools.arguments import TOOL_SPECS
+from vibench_gym.browser.tools.registry import BROWSER_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +54,7 @@ class FakeBrowser:
         answers: Iterable[Answer] = (),
         *,
         otherwise: Answer | None = "Result: done",
-        tools: Sequence[ToolSpec] = TOOL_SPECS,
+        tools: Sequence[ToolSpec] = BROWSER_TOOLS.specs,
         screenshots_dir: Path | None = None,
     ) -> None:
         self._answers: deque[Answer] = deque(answers)

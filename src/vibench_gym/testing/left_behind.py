@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.sandbox.cleanup import docker_objects, janitor
+from vibench_gym.sandbox.cleanup import docker_labels
+from vibench_gym.sandbox.cleanup.janitor_list import JanitorList
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,17 +36,17 @@ async def nothing_left_behind() -> AsyncIterator[None]:
     Raises:
         AssertionError: names what is left.
     """
-    janitor.WorkFolder("first").remove()  # the first one starts the janitor, which stays
+    WorkFolder("first").remove()  # the first one starts the janitor, which stays
     earlier = _descendants()
     registered: dict[str, str] = {}
-    register = janitor.register
+    add = JanitorList.add
 
-    def watch(path: Path | str, kind: str) -> None:
-        registered[str(path)] = kind
-        register(path, kind)
+    def watch(janitor_list: JanitorList, name: str, kind: str) -> None:
+        registered[name] = kind
+        add(janitor_list, name, kind)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(janitor, "register", watch)
+        patch.setattr(JanitorList, "add", watch)
         yield
     deadline = time.monotonic() + PATIENCE_S
     while left := await asyncio.to_thread(_left, registered, earlier):
@@ -56,9 +58,9 @@ async def nothing_left_behind() -> AsyncIterator[None]:
 def _left(registered: dict[str, str], earlier: set[int]) -> list[str]:
     left = [f"process {pid}" for pid in _descendants() - earlier]
     for name, kind in registered.items():
-        if kind == docker_objects.KIND:
+        if kind == docker_labels.KIND:
             docker, env, label = json.loads(name)
-            if not docker_objects.sweep(docker, env, label):
+            if not docker_labels.sweep(docker, env, label):
                 left.append(label)
         elif os.path.lexists(name):
             left.append(name)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from vibench_gym.core.tasks.mutant import apply_mutant, load_mutants
 from vibench_gym.core.tasks.task import artifacts_of, bundled_tasks_dir, load_task
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

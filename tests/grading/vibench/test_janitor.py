@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from support.docker.vibench_lab import until
-from vibench_gym.sandbox.cleanup.janitor import PREFIX
+from vibench_gym.sandbox.cleanup.work_folder import PREFIX
 
+TESTS = Path(__file__).parents[2]
 GRADER = """
 import asyncio, sys
 from pathlib import Path
@@ -34,9 +35,6 @@ async def main():
 
 asyncio.run(main())
 """  # noqa: E501 - a program
-
-
-TESTS = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("how", ["killed", "ends"])

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.grading.vibench import leftovers
-from vibench_gym.grading.vibench.janitor import program
+from vibench_gym.grading.vibench import docker_objects
 from vibench_gym.grading.vibench.shim import Settings, command
+from vibench_gym.sandbox.isolated_python import isolated_python
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LABEL = f"{leftovers.LABEL}=run1"
+LABEL = f"{docker_objects.LABEL}=run1"
 
 
 def settings(folder: Path, *compose: str, compose_1: bool = False) -> Settings:
@@ -57,7 +57,7 @@ def test_projects_and_tags_are_written_down(tmp_path: Path) -> None:
     become(shim, f"docker build -t app-bench-base:latest {tmp_path}")
     become(shim, "docker-compose -p -rf up")
 
-    assert leftovers.noted(str(tmp_path)) == (["one", "two"], ["built", "other:1"])
+    assert docker_objects.noted(str(tmp_path)) == (["one", "two"], ["built", "other:1"])
 
 
 def test_a_build_carries_the_label_in_every_layer(tmp_path: Path) -> None:
@@ -139,6 +139,6 @@ def test_the_program_becomes_the_real_one(tmp_path: Path) -> None:
     path.write_text(json.dumps(shim._asdict()), encoding="utf-8")
 
     for name, expected in (("docker", "ps -a"), ("docker-compose", "compose ps -a")):
-        argv = [*program("shim"), str(path), name, "ps", "-a"]
+        argv = [*isolated_python("vibench_gym.grading.vibench.shim"), str(path), name, "ps", "-a"]
         done = subprocess.run(argv, capture_output=True, text=True, check=True, env={})
         assert done.stdout == f"{real} {expected}\n"

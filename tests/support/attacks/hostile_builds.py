@@ -17,7 +17,7 @@ from nemo_gym.sandbox import AsyncSandbox, SandboxSpec
 
 from support.gym_servers.building import CALL, STEP, ShellHarness
 from vibench_gym.core.artifact import ArtifactStore
-from vibench_gym.gym.agent.build import Build, Builder, BuildOrder
+from vibench_gym.gym.agent.build import Builder, BuildRequest, BuildResult
 from vibench_gym.gym.agent.model_control import ModelControl
 from vibench_gym.gym.box.model_route import MODEL_URL_OPTION, ModelUrl
 from vibench_gym.gym.box.provider import BubblewrapProvider
@@ -72,7 +72,7 @@ class HostileBuilds:
         workdir: str = "/app",
         scratch: str = "/tmp",  # noqa: S108 (in the box)
         **options: Any,
-    ) -> Build:
+    ) -> BuildResult:
         """One build by a script, in a box that is routed to the policy."""
         model = ModelUrl("http", "127.0.0.1", self.policy.port, RUN)
         own = provider is None
@@ -83,17 +83,17 @@ class HostileBuilds:
             workdir=workdir,
             time_limit_s=limit_s,
             harvest_timeout_s=120,
-            executable="shell",
+            executable="bash",
             scratch_root=scratch,
         )
-        order = BuildOrder(
+        request = BuildRequest(
             prompt="Build ./prd.txt",
             base_url=(model.inside("bubblewrap", None) if own else model).base_url,
             control=ModelControl(model, patience_s),
             files={f"{workdir}/prd.txt": b"Build a shop."},
         )
         given = {MODEL_URL_OPTION: model.base_url, **options} if own else options
-        return await builder.build(order, SandboxSpec(workdir=workdir, provider_options=given))
+        return await builder.build(request, SandboxSpec(workdir=workdir, provider_options=given))
 
     async def sibling(self) -> AsyncSandbox:
         """Another rollout's box in the same process; `stop` it."""
@@ -101,14 +101,14 @@ class HostileBuilds:
         await box.start()
         return box
 
-    def members(self, build: Build) -> dict[str, tarfile.TarInfo]:
+    def members(self, build: BuildResult) -> dict[str, tarfile.TarInfo]:
         """What was brought out of a build, by path; nothing where there is no artifact."""
         if build.artifact_sha256 is None:
             return {}
         with tarfile.open(self.store.path(build.artifact_sha256)) as tar:
             return {member.name.removeprefix("./"): member for member in tar.getmembers()}
 
-    def read(self, build: Build, name: str = FOUND) -> str:
+    def read(self, build: BuildResult, name: str = FOUND) -> str:
         """A file of what was built; empty where it is not there."""
         if build.artifact_sha256 is None:
             return ""

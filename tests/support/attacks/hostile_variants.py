@@ -22,26 +22,29 @@ from urllib.parse import urljoin
 from support.counter_app import make_counter_task, write_app
 from vibench_gym.browser.base import Observation
 from vibench_gym.browser.page.snapshot import text_snapshot
-from vibench_gym.browser.tools.arguments import TOOL_SPECS
+from vibench_gym.browser.tools.registry import BROWSER_TOOLS
 from vibench_gym.core.config import MIB, GraderConfig, ProcessLimits, StackConfig
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.grader import Grader
+from vibench_gym.grading.models.sources import SCRIPT_TOOLS
 from vibench_gym.llm.base import Message
-from vibench_gym.llm.replay.script.player import Script, load_script, next_call
+from vibench_gym.llm.replay.script.loader import load_script
+from vibench_gym.llm.replay.script.player import next_call
 from vibench_gym.stack.local.builder import LocalStackBuilder
 from vibench_gym.testing.fake_model import FakeModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from vibench_gym.browser.base import Browser
+    from vibench_gym.browser.base import Browser, BrowserLaunch
     from vibench_gym.core.records import PlanRecord, RolloutRecord
     from vibench_gym.core.rundir import PlanDir, RolloutDir
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.core.tasks.task import Task
     from vibench_gym.core.tool import ToolSpec
     from vibench_gym.llm.base import ChatModel
+    from vibench_gym.llm.replay.script.items import Script
     from vibench_gym.stack.base import Seed, SetupReport, Stack
     from vibench_gym.stack.local.builder import LocalPreparedApp
     from vibench_gym.stack.local.host import Host
@@ -104,14 +107,14 @@ class ScriptedModels:
         if path is None:
             raise AssertionError(f"no script for {plan.id} as {role}")
         names = {step.name: step.prose for step in plan.steps} if role == "qa" else None
-        self.given.append(scripted(load_script(path, names)))
+        self.given.append(scripted(load_script(path, SCRIPT_TOOLS, names)))
         return self.given[-1]
 
 
 class CurlBrowser:
     """Opens addresses with curl in the app's zone; what came back is the page."""
 
-    tools: Sequence[ToolSpec] = TOOL_SPECS
+    tools: Sequence[ToolSpec] = BROWSER_TOOLS.specs
 
     def __init__(self, stack: Stack, base_url: str) -> None:
         self._stack = stack
@@ -190,20 +193,11 @@ class CurlLauncher:
         """
         return WatchedApp(await self._builder.prepare(app_dir, log_path=log_path), self.stacks)
 
-    async def launch(
-        self,
-        *,
-        executable: Path,
-        base_url: str,
-        screenshots_dir: Path,
-        downloads_dir: Path,
-        assets_dir: Path | None = None,
-        trace_path: Path | None = None,
-    ) -> Browser:
+    async def launch(self, options: BrowserLaunch) -> Browser:
         """A browser on the stack whose program this is."""
-        del screenshots_dir, downloads_dir, assets_dir, trace_path
-        stack = next(s for s in reversed(self.stacks) if s.browser_executable == executable)
-        return CurlBrowser(stack, base_url)
+        program = options.executable
+        stack = next(s for s in reversed(self.stacks) if s.browser_executable == program)
+        return CurlBrowser(stack, options.base_url)
 
 
 SMALL = StackConfig(

@@ -9,7 +9,7 @@ from typing import Final
 from support.defences.edit import defence
 
 _MEMBERS = "sandbox/archive/members.py"
-_WRITE = "sandbox/archive/write.py"
+_WRITE = "sandbox/archive/tree_writer.py"
 _OUT = """\
         except ValueError as error:
             self.drop(path, name, str(error))
@@ -37,8 +37,16 @@ DEFENCES: Final = (
     defence(
         "archive_link_targets",
         "a link leads to something inside",
-        (_WRITE, _OUT, "        except ValueError:\n            place = ()\n        if any(place"),
-        (_WRITE, 'relative_link(path, place) if target.startswith(b"/") else target', "target"),
+        (
+            _WRITE,
+            _OUT,
+            "        except ValueError:\n            place = ()\n        if any(place",
+        ),
+        (
+            _WRITE,
+            'relative_link(path, place) if target.startswith(b"/") else target',
+            "target",
+        ),
     ),
     defence(
         "archive_links_last",
@@ -51,13 +59,13 @@ DEFENCES: Final = (
                 "            os.symlink(member.link, path[-1], dir_fd=self._parent_fd)\n"
             ),
         ),
-        ("sandbox/archive/tree.py", "os.O_DIRECTORY | os.O_NOFOLLOW", "os.O_DIRECTORY"),
+        ("sandbox/archive/folders.py", "os.O_DIRECTORY | os.O_NOFOLLOW", "os.O_DIRECTORY"),
     ),
     defence(
         "archive_format",
         "one archive is one app: a tar is read as a tar",
         (
-            "sandbox/archive/archive.py",
+            "sandbox/archive/unpack.py",
             "if not plain and magic.startswith(_ZIP):",
             "if _ZIP[0] in magic:",
         ),
@@ -93,9 +101,13 @@ DEFENCES: Final = (
     defence(
         "archive_modes",
         "setuid, setgid and sticky bits are not kept",
-        (_WRITE, 'sticky."""\n    return mode & 0o777', 'sticky."""\n    return mode & 0o7777'),
         (
-            "sandbox/archive/archive.py",
+            _WRITE,
+            'sticky."""\n    return mode & 0o777',
+            'sticky."""\n    return mode & 0o7777',
+        ),
+        (
+            "sandbox/archive/pack.py",
             "info.mode = member.mode & 0o777",
             "info.mode = member.mode",
         ),

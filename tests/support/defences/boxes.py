@@ -10,7 +10,7 @@ from support.defences.edit import defence
 
 _BWRAP = "sandbox/zone/daemon/bwrap_arguments.py"
 _BOXES = "sandbox/zone/daemon/boxes.py"
-_ROOT = "sandbox/zone/daemon/root.py"
+_ROOT = "sandbox/zone/daemon/rootfs.py"
 _PIDS = "resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))"
 _OVERLAY = """\
                 mounts.overlay(
@@ -129,7 +129,7 @@ DEFENCES: Final = (
         (_BOXES, 'memory = self.limits["memory_bytes"] + root.state_bytes', "memory = 64 << 30"),
         (_BOXES, 'if self._group is None and self.spec["user"] != "browser":', "if not argv:"),
         (
-            "sandbox/zone/daemon/watch.py",
+            "sandbox/zone/daemon/procfs.py",
             "return resident_bytes(pids) > limit and",
             "return limit < 0 and",
         ),
@@ -148,7 +148,7 @@ DEFENCES: Final = (
         "log_cap",
         "head and tail of what a box prints, no more",
         (
-            "sandbox/zone/daemon/output.py",
+            "sandbox/zone/daemon/output_pipe.py",
             "BoundedLog(target, limit)",
             "BoundedLog(target, limit * 100)",
         ),
@@ -162,7 +162,7 @@ DEFENCES: Final = (
         "launcher_private",
         "a zone's folder and programs can be entered by our user only",
         (
-            "sandbox/cleanup/janitor.py",
+            "sandbox/cleanup/work_folder.py",
             "self.path.mkdir(mode=0o700)",
             "self.path.mkdir(mode=0o755)",
         ),

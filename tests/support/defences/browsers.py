@@ -9,23 +9,23 @@ from typing import Final
 from support.defences.edit import defence
 
 _LAUNCH = "browser/launch.py"
-_FILES = "browser/tools/files.py"
+_DOWNLOADS = "browser/page/downloads.py"
 _NAME = 'kept = re.sub(r"[^A-Za-z0-9._-]+", "_", name.replace("\\\\", "/").rpartition("/")[2])'
 _BROWSER_BINDS = "binds=tuple(Bind(target, source=source) for target, source in chromium.mounts),"
 
 _PRESS = """\
-        press(
-            button=call.button,
-            modifiers=list(call.modifiers),
-            timeout=pages.timeout_ms,
-            no_wait_after=True,
-        ),
+            press(
+                button=self.button,
+                modifiers=list(self.modifiers),
+                timeout=pages.timeout_ms,
+                no_wait_after=True,
+            ),
 """
 _BY_SCRIPT = """\
-        (await tab.isolated()).call(
-            "(x, y) => document.elementFromPoint(x + 5, y + 5).click()",
-            *list((await target.bounding_box() or {}).values())[:2],
-        ),
+            (await tab.isolated()).call(
+                "(x, y) => document.elementFromPoint(x + 5, y + 5).click()",
+                *list((await target.bounding_box() or {}).values())[:2],
+            ),
 """
 
 DEFENCES: Final = (
@@ -97,17 +97,21 @@ DEFENCES: Final = (
     defence(
         "download_names",
         "a download is kept under a name of ours",
-        (_FILES, _NAME, "kept = name"),
+        (_DOWNLOADS, _NAME, "kept = name"),
     ),
     defence(
         "download_size",
         "a download has a size at most",
-        (_FILES, "if size > limit:", "if size < 0:"),
+        (_DOWNLOADS, "if size > limit:", "if size < 0:"),
     ),
     defence(
         "staged_uploads",
         "a page is given staged test assets only",
-        (_FILES, "if folder is None or name not in staged:", "if folder is None:"),
+        (
+            "browser/tools/files.py",
+            "if folder is None or name not in staged:",
+            "if folder is None:",
+        ),
     ),
     defence(
         "frame_of_page_data",

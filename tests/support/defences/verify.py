@@ -45,7 +45,7 @@ DEFENCES: Final = (
     defence(
         "answers_kept",
         "an answer is stored and given again",
-        ("gym/server/verify_cache.py", "if finding.final:", "if not finding:"),
+        ("gym/server/verify_cache.py", "if result.final:", "if not result:"),
     ),
     defence(
         "measured_plans_kept",
@@ -112,7 +112,7 @@ DEFENCES: Final = (
     defence(
         "private_folders",
         "a folder of answers is ours, and no link of somebody else's",
-        ("gym/server/host_limiter.py", "if not usable or (shared and not ours):", "if not usable:"),
+        ("gym/private_folder.py", "if not usable or (shared and not ours):", "if not usable:"),
     ),
     defence(
         "report_escapes",

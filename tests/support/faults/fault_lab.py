@@ -20,8 +20,8 @@ from support.grading_lab import Lab
 from vibench_gym.core.config import ModelConfig
 from vibench_gym.core.errors import OperatorFault
 from vibench_gym.grading.grader import Grader
+from vibench_gym.llm.base import ERROR_PREFIX
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.llm.replay.script.player import ERROR_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -10,23 +10,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from nemo_gym.config_types import BaseServerConfig
 from nemo_gym.server_utils import ServerClient
 from omegaconf import DictConfig, OmegaConf
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
-from vibench_gym.gym.agent.harnesses.base import HarnessRun
+from vibench_gym.gym.agent.harnesses.base import BoxHarness, Harness
 from vibench_gym.gym.agent.harnesses.opencode.events import read_events
+from vibench_gym.gym.agent.server import VibenchAgent
+from vibench_gym.gym.box.build_box import BoxCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
-    from vibench_gym.gym.agent.build import Build
+    from vibench_gym.gym.agent.build import BuildResult
+    from vibench_gym.gym.agent.config import VibenchAgentConfig
     from vibench_gym.gym.agent.harnesses.base import HarnessTask, Program, Transcript
 
-    BuildWith = Callable[..., Coroutine[Any, Any, Build]]
+    BuildWith = Callable[..., Coroutine[Any, Any, BuildResult]]
 
 MODEL_SERVER = "policy_model"
 RESOURCES_SERVER = "vibench_resources_server"
@@ -55,37 +58,60 @@ STEP = "\n".join(
 """What a harness says that called the model once and is content."""
 
 
+class ShellSettings(BaseModel):
+    """Settings of the shell harness."""
+
+    script: str
+
+
 @dataclass(frozen=True, slots=True)
-class ShellHarness:
+class ShellHarness(BoxHarness):
     """Runs a script with `BASE_URL` set and the prompt on standard input."""
+
+    name: ClassVar[str] = "shell"
+    settings_model: ClassVar[type[BaseModel]] = ShellSettings
 
     script: str
     checked: list[str] = field(default_factory=list)
 
-    @property
-    def name(self) -> str:
-        """Its name in observations."""
-        return "shell"
+    @classmethod
+    def from_settings(cls, settings: ShellSettings) -> Self:
+        """The script of the settings."""
+        return cls(settings.script)
 
     @property
     def program(self) -> Program | None:
         """None: every box has a shell."""
         return None
 
+    @property
+    def image_executable(self) -> str:
+        """The shell."""
+        return "bash"
+
     def check(self) -> None:
         """Note that it was asked."""
         self.checked.append("asked")
 
-    def run(self, task: HarnessTask, executable: str) -> HarnessRun:
+    def command(self, task: HarnessTask, executable: str) -> BoxCommand:
         """The script."""
-        del executable
-        return HarnessRun(
-            argv=("bash", "-c", self.script), env={"BASE_URL": task.base_url}, stdin=task.prompt
+        return BoxCommand(
+            argv=(executable, "-c", self.script), env={"BASE_URL": task.base_url}, stdin=task.prompt
         )
 
     def read(self, output: bytes) -> Transcript:
         """OpenCode's events."""
         return read_events(output)
+
+
+def agent_with(harness: Harness, config: VibenchAgentConfig, client: ServerClient) -> VibenchAgent:
+    """An agent server whose builder is this harness, whatever its settings name."""
+
+    class AgentWithHarness(VibenchAgent):
+        def make_harness(self) -> Harness:
+            return harness
+
+    return AgentWithHarness(config=config, server_client=client)
 
 
 class Answer:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""When has a page settled? When neither its DOM nor its own requests moved for a while.
+"""When a page has settled: neither its DOM nor its own requests changed for a while.
 
 At machine speed a correct app loses input: a late fetch redraws the form just typed into. So every
 action waits for quiet before and after. Waiting is bounded, and requests that are open by nature
@@ -48,7 +48,7 @@ def frame_of(request: Request) -> Frame | None:
 
 @dataclass  # no slots: Playwright hangs attributes on owners of handlers
 class Activity:
-    """The requests of one page to its own origin, as far as they say that it is busy."""
+    """The requests of one page to its own origin that show that it is busy."""
 
     origin: str
     patience_s: float
@@ -91,11 +91,11 @@ class Activity:
         return self.navigating_since is not None
 
     def navigation_over(self) -> None:
-        """Note that the page answers, whatever was heard of its navigation."""
+        """Note that the page answers, even if its navigation was never reported as over."""
         self._navigation = self.navigating_since = None
 
     def document_replaced(self) -> None:
-        """Forget the requests of the document before; they may never be heard of again."""
+        """Forget the requests of the previous document; their ends may never be reported."""
         self._pending = {r: at for r, at in self._pending.items() if r.is_navigation_request()}
         self.last = time.monotonic()
 
@@ -113,7 +113,7 @@ class Activity:
         return urlsplit(request.url).path not in self._slow_by_nature
 
     def _remember(self, request: Request) -> None:
-        """A fetch that outlived our patience is a long poll; its like will not be waited for."""
+        """A fetch that outlived our patience is a long poll: its path is not waited for again."""
         if request.is_navigation_request() or request.resource_type not in ("fetch", "xhr"):
             return
         if len(self._slow_by_nature) < _MAX_REMEMBERED:

@@ -52,10 +52,10 @@ class IsolatedWorld:
     async def _make(self) -> int:
         tree = await self._cdp.send("Page.getFrameTree")
         frame = tree["frameTree"]["frame"]["id"]
-        made = await self._cdp.send(
+        created = await self._cdp.send(
             "Page.createIsolatedWorld", {"frameId": frame, "worldName": _WORLD}
         )
-        return int(made["executionContextId"])
+        return int(created["executionContextId"])
 
     async def _run(self, expression: str, context: int, user_gesture: bool) -> Any:
         answer = await self._cdp.send(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 URL_CHARS = 500
 MAX_CONSOLE = 5
 CONSOLE_CHARS = 300
-MAX_NEWS = 10
+MAX_NOTES = 10
 RESULT_CHARS = 12_000
 _LOOK_TIMEOUT_S = 20.0
 _LOADING_LOOK_S = 2.0
@@ -51,8 +51,8 @@ class Look:
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What one look at a page gave."""
+class _PageView:
+    """What one look got from a page."""
 
     title: str = ""
     snapshot: str | None = None
@@ -71,7 +71,7 @@ class Observer:
         self._screenshots = ScreenshotStore(screenshots_dir, pages.config.max_screenshots)
         self._seq = 0
         self.saw_nothing = False
-        """Whether the last look got nothing from the page: it hangs, or more than it is gone."""
+        """The last look got nothing from the page: it hangs, or the whole browser is gone."""
 
     async def look(self, look: Look) -> Observation:
         """Look at the current tab.
@@ -82,13 +82,13 @@ class Observer:
         context_state = self._pages.context_state
         await self._close_refused(context_state)
         tab = await self._pages.current()
-        seen = _Seen() if tab.crashed else await self._see(tab, look)
-        self.saw_nothing = seen.snapshot is None
-        if seen.hangs:
+        view = _PageView() if tab.crashed else await self._see(tab, look)
+        self.saw_nothing = view.snapshot is None
+        if view.hangs:
             look = replace(look, is_error=True)
         self._seq += 1
         dialogs = self._pages.dialogs.take()
-        text = self._text(look, context_state, tab, seen, dialogs)
+        text = self._text(look, context_state, tab, view, dialogs)
         return Observation(
             id=f"obs-{self._seq:04d}",
             seq=self._seq,
@@ -96,40 +96,40 @@ class Observer:
             text=text,
             is_error=look.is_error or tab.crashed,
             url=tab.page.url[:URL_CHARS],
-            title=seen.title,
+            title=view.title,
             context=context_state.name,
             tab=tab.name,
-            screenshot=seen.screenshot,
-            show_screenshot=look.show_screenshot and seen.screenshot is not None,
+            screenshot=view.screenshot,
+            show_screenshot=look.show_screenshot and view.screenshot is not None,
             dialogs=dialogs,
             waited_on_app_s=self._pages.wait.take(),
-            truncated=seen.truncated,
+            truncated=view.truncated,
             page_crashed=tab.crashed,
             extra={**look.extra, **_blocked(context_state), **_status(tab)},
         )
 
-    async def _see(self, tab: Tab, look: Look) -> _Seen:
-        seen = _Seen()
+    async def _see(self, tab: Tab, look: Look) -> _PageView:
+        view = _PageView()
         if tab.hung:
-            seen.hangs = True
-            return seen
+            view.hangs = True
+            return view
         loading = tab.activity.is_navigating()
         limit = _LOADING_LOOK_S if loading else _LOOK_TIMEOUT_S
         try:
-            await bounded(self._see_page(tab, look, seen), limit)
+            await bounded(self._see_page(tab, look, view), limit)
         except PageUnresponsive:
             self._pages.wait.seconds += limit
-            seen.loading = tab.activity.is_navigating()
-            seen.hangs = tab.hung = not seen.loading
+            view.loading = tab.activity.is_navigating()
+            view.hangs = tab.hung = not view.loading
         else:
             if loading:
                 tab.activity.navigation_over()
-        return seen
+        return view
 
-    async def _see_page(self, tab: Tab, look: Look, seen: _Seen) -> None:
+    async def _see_page(self, tab: Tab, look: Look, view: _PageView) -> None:
         for attempt in (1, 2, 3):
             try:
-                await self._see_document(tab, look, seen)
+                await self._see_document(tab, look, view)
             except PlaywrightError:
                 # A navigation in between: the next document is what counts.
                 if tab.crashed or tab.page.is_closed() or attempt == 3:  # noqa: PLR2004
@@ -138,56 +138,56 @@ class Observer:
             else:
                 return
 
-    async def _see_document(self, tab: Tab, look: Look, seen: _Seen) -> None:
-        seen.title, snapshot = await read_document(
+    async def _see_document(self, tab: Tab, look: Look, view: _PageView) -> None:
+        view.title, snapshot = await read_document(
             tab, limit=self._pages.config.snapshot_chars, only=look.only
         )
         tab.snapshot = snapshot
-        seen.snapshot, seen.truncated = snapshot.text, snapshot.truncated
-        seen.console = await _console(tab)
-        wanted = look.show_screenshot and not self._screenshots.overfull
-        if seen.screenshot is None and (wanted or not self._screenshots.full):
-            seen.screenshot = await self._screenshots.take(tab, full_page=look.full_page)
+        view.snapshot, view.truncated = snapshot.text, snapshot.truncated
+        view.console = await _console(tab)
+        asked_for = look.show_screenshot and not self._screenshots.overfull
+        if view.screenshot is None and (asked_for or not self._screenshots.full):
+            view.screenshot = await self._screenshots.take(tab, full_page=look.full_page)
 
     def _text(
         self,
         look: Look,
         context_state: ContextState,
         tab: Tab,
-        seen: _Seen,
+        view: _PageView,
         dialogs: tuple[str, ...],
     ) -> str:
         lines = [
             f"Result: {_indented(look.result)}",
-            f"Page: {self._place(context_state, tab, seen)}",
+            f"Page: {self._place(context_state, tab, view)}",
         ]
-        news, context_state.news = context_state.news[:MAX_NEWS], []
-        lines += [f"Note: {escape_unsafe(item)}" for item in news]
+        notes, context_state.notes = context_state.notes[:MAX_NOTES], []
+        lines += [f"Note: {escape_unsafe(note)}" for note in notes]
         if tab.file_chooser is not None:
             lines.append("Note: the page asks for a file: use upload")
         lines += [f"Dialogs: {report}" for report in dialogs]
-        lines += [f"Console: {message}" for message in seen.console]
-        if seen.screenshot is not None:
-            lines.append(f"Screenshot: {seen.screenshot.stem}")
+        lines += [f"Console: {message}" for message in view.console]
+        if view.screenshot is not None:
+            lines.append(f"Screenshot: {view.screenshot.stem}")
         if tab.crashed:
             lines.append("Snapshot: none, the page has crashed; open it again")
-        elif seen.loading:
+        elif view.loading:
             lines.append("Snapshot: none, the app has not answered with the next page yet")
-        elif seen.hangs:
+        elif view.hangs:
             lines.append("Snapshot: none, the page does not respond; open or reload starts it anew")
-        elif seen.snapshot is None:
+        elif view.snapshot is None:
             lines.append("Snapshot: none, the page gave none")
         else:
-            lines += ["Snapshot:", seen.snapshot or "  (nothing is on the page)"]
+            lines += ["Snapshot:", view.snapshot or "  (nothing is on the page)"]
         return "\n".join(lines)
 
-    def _place(self, context_state: ContextState, tab: Tab, seen: _Seen) -> str:
+    def _place(self, context_state: ContextState, tab: Tab, view: _PageView) -> str:
         tabs = ", ".join(
             f"{other.name}*" if other is tab else other.name
             for other in context_state.tabs[:_MAX_TABS_SHOWN]
         )
         url = escape_unsafe(tab.page.url[:URL_CHARS])
-        place = f"{url}  (title {quoted(seen.title, TITLE_CHARS)})  {context_state.name}/{tab.name}"
+        place = f"{url}  (title {quoted(view.title, TITLE_CHARS)})  {context_state.name}/{tab.name}"
         place += f"  [tabs: {tabs}]"
         if len(self._pages.context_states) > 1:
             names = ", ".join(
@@ -200,7 +200,7 @@ class Observer:
     async def _close_refused(self, context_state: ContextState) -> None:
         refused, context_state.refused_popups = context_state.refused_popups, []
         if refused:
-            context_state.news.append(f"{len(refused)} more tabs were closed: too many are open")
+            context_state.notes.append(f"{len(refused)} more tabs were closed: too many are open")
         for page in refused:
             with contextlib.suppress(PlaywrightError, PageUnresponsive):
                 await bounded(page.close(), 2.0)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which contexts and tabs exist, which is current, and how an element on it is reached."""
+"""The contexts and tabs of a browser, the current one, and the elements on it by their refs."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class Pages:
         self.context_state: ContextState
         self.kept_downloads = 0
         self._trace = trace
-        self._reading_room: CDPSession | None = None
+        self._blank_page: CDPSession | None = None
 
     # -- contexts and tabs -----------------------------------------------------------------------
 
-    async def add_visitor(self, name: str) -> ContextState:
+    async def add_context(self, name: str) -> ContextState:
         """Make a context with one empty tab and switch to it.
 
         Raises:
@@ -139,11 +139,11 @@ class Pages:
 
     async def blank_page(self) -> CDPSession:
         """A blank page of ours in a context of its own, out of any app's reach."""
-        if self._reading_room is None:
+        if self._blank_page is None:
             context = await self.chromium.new_context()
             page = await context.new_page()
-            self._reading_room = await context.new_cdp_session(page)
-        return self._reading_room
+            self._blank_page = await context.new_cdp_session(page)
+        return self._blank_page
 
     # -- elements --------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class Pages:
         return locator
 
     def label(self, tab: Tab, ref: str) -> str:
-        """What the last snapshot called it, for the record."""
+        """The name that the last snapshot gave an element, for results."""
         return f"{tab.snapshot.labels.get(ref, 'element')} [{ref}]"
 
     async def act[T](self, tab: Tab, awaitable: Awaitable[T], timeout_s: float | None = None) -> T:

@@ -31,12 +31,12 @@ class ScreenshotStore:
 
     @property
     def full(self) -> bool:
-        """Whether only pictures that were asked for are still taken."""
+        """Whether only screenshots that the model asked for are still taken."""
         return self._taken >= self._limit
 
     @property
     def overfull(self) -> bool:
-        """Whether none at all is taken any more."""
+        """Whether no more screenshots are taken."""
         return self._taken >= 2 * self._limit
 
     async def take(self, tab: Tab, *, full_page: bool = False) -> Path:

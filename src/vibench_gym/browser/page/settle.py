@@ -31,7 +31,7 @@ _ASK_S = 0.1
 
 @dataclass(slots=True)
 class AppWait:
-    """Adds up the time in which we did nothing but wait for the page."""
+    """Adds up the time spent waiting for the page."""
 
     seconds: float = 0.0
     _depth: int = 0
@@ -75,7 +75,7 @@ class Settler:
                 raise
 
     async def responds(self, tab: Tab) -> None:
-        """Give a tab that hung another, short chance.
+        """Ask a tab that hung once more, for a short time.
 
         Raises:
             PageUnresponsive: it still hangs.
@@ -95,7 +95,7 @@ class Settler:
             await self._until_quiet(tab, since=float("-inf"))
 
     async def after(self, tab: Tab) -> None:
-        """Wait until what an action has set in motion is over.
+        """Wait until the effects of an action are over.
 
         Raises:
             PageUnresponsive: it hangs.
@@ -126,12 +126,12 @@ class Settler:
                 await asyncio.sleep(max(_POLL_S, min(quiet - still, quiet)))
 
     def _limit(self, tab: Tab, settle_max_s: float, navigations: int) -> float:
-        """A navigation under way is waited for as a user would, but not one after the other."""
+        """The time limit: longer while a navigation is under way, but not for an endless row."""
         navigating = tab.activity.is_navigating() and navigations <= _NAVIGATIONS
         return self._config.navigation_timeout_s if navigating else settle_max_s
 
     async def _age(self, tab: Tab) -> float:
-        """For how long the DOM was still; a page that is being left answers no questions.
+        """For how long the DOM has not changed; 0 while the page is being left.
 
         Raises:
             PageUnresponsive: no answer, although no next page is on its way.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _MAX_BLOCKED_HOSTS = 50
 _MAX_OPEN_DOWNLOADS = 20
-_MAX_NEWS = 50
+_MAX_NOTES = 50
 
 
 @dataclass(eq=False)  # no slots: Playwright hangs attributes on owners of handlers
@@ -123,8 +123,8 @@ class ContextState:
     tabs: list[Tab] = field(default_factory=list)
     current: Tab | None = None
     next_name: str | None = None
-    """How the page that we are about to open ourselves is to be called."""
-    news: list[str] = field(default_factory=list)
+    """The name of the page that we are about to open."""
+    notes: list[str] = field(default_factory=list)
     refused_popups: list[Page] = field(default_factory=list)
     orphaned_downloads: list[Download] = field(default_factory=list)
     """Begun by a tab that closed at once, as tabs opened for a download do."""
@@ -135,7 +135,7 @@ class ContextState:
         self.adopt(page)
 
     def adopt(self, page: Page) -> Tab | None:
-        """Give a new page (ours or a pop-up) a name; None where there are too many already."""
+        """Give a new page (ours or a pop-up) a name; None if too many are open."""
         ours, self.next_name = self.next_name, None
         if len(self.tabs) >= self.max_tabs:
             self.refused_popups.append(page)
@@ -147,7 +147,7 @@ class ContextState:
         if self.current is None:
             self.current = tab
         elif ours is None:
-            self._tell(f"a new tab opened: {tab.name}")
+            self._note(f"a new tab opened: {tab.name}")
         return tab
 
     def tab(self, name: str) -> Tab | None:
@@ -196,14 +196,14 @@ class ContextState:
         if self.current is tab:
             self.current = self.tabs[max(0, index - 1)] if self.tabs else None
             there = self.current.name if self.current else "no tab"
-            self._tell(f"{tab.name} is closed; now in {there}")
+            self._note(f"{tab.name} is closed; now in {there}")
 
-    def _tell(self, news: str) -> None:
-        if len(self.news) < _MAX_NEWS:
-            self.news.append(news)
+    def _note(self, note: str) -> None:
+        if len(self.notes) < _MAX_NOTES:
+            self.notes.append(note)
 
     def forget(self, tab: Tab) -> None:
-        """Drop a tab that is being replaced, without a word about it."""
+        """Drop a tab that is being replaced, without telling the model."""
         if tab in self.tabs:
             self.tabs.remove(tab)
         if self.current is tab:

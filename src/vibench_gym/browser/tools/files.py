@@ -1,68 +1,68 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files into and out of pages, whichever file system Chromium lives in.
+"""Files into and out of pages. Only staged test assets are uploaded, and as bytes.
 
-Chromium runs in a mount namespace of its own, so no path means the same to it and to us. Uploads
-are handed over as bytes. Downloads are read back through Chromium: a blank page of ours, which no
-app can touch, gets the saved file as its file input's file and reads it in slices.
+Chromium runs in a mount namespace of its own, so no path means the same to it and to us.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import mimetypes
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import FilePayload
+from pydantic import Field, StringConstraints
 
-from vibench_gym.browser.failures import ActionFailed, bounded, explain
-from vibench_gym.browser.page.snapshot import quoted
+from vibench_gym.browser.failures import ActionFailed
+from vibench_gym.browser.page.downloads import keep_new_downloads
+from vibench_gym.browser.tools.base import OnElement
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.async_api import CDPSession, Download, FileChooser
+    from playwright.async_api import FileChooser
 
     from vibench_gym.browser.page.pages import Pages
     from vibench_gym.browser.page.tabs import Tab
-    from vibench_gym.browser.tools import arguments as args
 
 MAX_UPLOAD_BYTES = 45 * 1024 * 1024
-MAX_KEPT = 100
-PREVIEW_CHARS = 2_000
-NAME_CHARS = 100
-_SLICE = 4 * 1024 * 1024
 _TRANSFER_S = 60.0
 _NOT_AN_INPUT = ("not an HTMLInputElement", "Node is not", "not an <input", "Non-file")
 
 
-async def upload(pages: Pages, tab: Tab, call: args.Upload) -> str:
-    """Give files to an input, or to the dialog that a click on the element opens."""
-    payloads = [_asset(pages, name) for name in call.files]
-    if sum(len(payload["buffer"]) for payload in payloads) > MAX_UPLOAD_BYTES:
-        raise ActionFailed(f"more than {MAX_UPLOAD_BYTES} bytes at once cannot be uploaded")
-    target = await pages.element(tab, call.ref)
-    label = pages.label(tab, call.ref)
-    tab.file_chooser = None
-    try:
-        await pages.act(
-            tab, target.set_input_files(payloads, timeout=pages.timeout_ms), _TRANSFER_S
-        )
-    except PlaywrightError as error:
-        if not any(sign in error.message for sign in _NOT_AN_INPUT):
-            raise
-        await pages.act(tab, target.click(timeout=pages.timeout_ms))
-        await pages.settler.after(tab)
-        chooser: FileChooser | None = tab.file_chooser
-        if chooser is None:
-            raise ActionFailed(f"{label} is no file input and opens no file dialog") from None
+class Upload(OnElement):
+    """Give staged test assets to a file input, or to the button that opens the file dialog."""
+
+    tool_name = "upload"
+    files: tuple[Annotated[str, StringConstraints(max_length=255)], ...] = Field(
+        max_length=20, description="names of staged test assets; an empty list clears the input"
+    )
+
+    async def run(self, pages: Pages, tab: Tab) -> str:
+        """Give files to an input, or to the dialog that a click on the element opens."""
+        payloads = [_asset(pages, name) for name in self.files]
+        if sum(len(payload["buffer"]) for payload in payloads) > MAX_UPLOAD_BYTES:
+            raise ActionFailed(f"more than {MAX_UPLOAD_BYTES} bytes at once cannot be uploaded")
+        target = await pages.element(tab, self.ref)
+        label = pages.label(tab, self.ref)
         tab.file_chooser = None
-        await pages.act(tab, chooser.set_files(payloads), _TRANSFER_S)
-    names = ", ".join(call.files) or "nothing"
-    return f"uploaded {names} through {label}"
+        try:
+            await pages.act(
+                tab, target.set_input_files(payloads, timeout=pages.timeout_ms), _TRANSFER_S
+            )
+        except PlaywrightError as error:
+            if not any(sign in error.message for sign in _NOT_AN_INPUT):
+                raise
+            await pages.act(tab, target.click(timeout=pages.timeout_ms))
+            await pages.settler.after(tab)
+            chooser: FileChooser | None = tab.file_chooser
+            if chooser is None:
+                raise ActionFailed(f"{label} is no file input and opens no file dialog") from None
+            tab.file_chooser = None
+            await pages.act(tab, chooser.set_files(payloads), _TRANSFER_S)
+        names = ", ".join(self.files) or "nothing"
+        return f"uploaded {names} through {label}"
 
 
 def _asset(pages: Pages, name: str) -> FilePayload:
@@ -87,124 +87,20 @@ def _staged(folder: Path) -> list[str]:
     ]
 
 
-async def download(pages: Pages, tab: Tab, call: args.Download) -> str:
-    """Click and wait for the file that the page offers."""
-    target = await pages.element(tab, call.ref)
-    label = pages.label(tab, call.ref)
-    await keep_new_downloads(pages)
-    await pages.act(tab, target.click(timeout=pages.timeout_ms))
-    await pages.settler.after(tab)
-    kept = await keep_new_downloads(pages, wait_s=pages.config.action_timeout_s / 2)
-    if not kept:
-        raise ActionFailed(f"clicking {label} started no download")
-    return f"clicked {label}{kept}"
+class Download(OnElement):
+    """Click an element and keep the file that the app offers; tells its name, size and content."""
 
+    tool_name = "download"
+    result_is_finding = True
 
-async def keep_new_downloads(pages: Pages, wait_s: float = 0.0) -> str:
-    """Save what the current context's pages have begun to download; say what came."""
-    started = _take_started(pages)
-    waited = 0.0
-    while not started and waited < wait_s:
-        with pages.wait.waiting():
-            tab = await pages.current()
-            await pages.act(tab, tab.page.wait_for_timeout(100))
-        waited += 0.1
-        started = _take_started(pages)
-    return "".join([f"\n{await _keep(pages, item)}" for item in started])
-
-
-def _take_started(pages: Pages) -> list[Download]:
-    started: list[Download] = []
-    for tab in pages.context_state.tabs:
-        started += tab.downloads
-        tab.downloads = []
-    started += pages.context_state.orphaned_downloads
-    pages.context_state.orphaned_downloads = []
-    return started
-
-
-async def _keep(pages: Pages, item: Download) -> str:
-    offered = quoted(item.suggested_filename, NAME_CHARS)
-    if pages.kept_downloads >= MAX_KEPT:
-        return f"download {offered}: not kept, {MAX_KEPT} are already"
-    try:
-        path = await bounded(item.path(), _TRANSFER_S)
-        content = await bounded(_read_inside(pages, str(path)), _TRANSFER_S)
-    except PlaywrightError as error:
-        return f"download {offered} failed: {explain(error)}"
-    except ActionFailed as failed:
-        return f"download {offered} failed: {failed}"
-    pages.kept_downloads += 1
-    name = f"{pages.kept_downloads:02d}-{safe_name(item.suggested_filename)}"
-    (pages.downloads_dir / name).write_bytes(content)
-    digest = hashlib.sha256(content).hexdigest()
-    about = f"download {offered}: {len(content)} bytes, sha256 {digest}, kept as {name}"
-    return f"{about}\n{_preview(content)}"
-
-
-def _preview(content: bytes) -> str:
-    try:
-        text = content[: PREVIEW_CHARS * 4].decode()
-    except UnicodeDecodeError as error:
-        if error.start < min(len(content), PREVIEW_CHARS * 4) - 4:
-            return f"content: not text, begins with {content[:16].hex(' ')}"
-        text = content[: error.start].decode()
-    if "\x00" in text:
-        return f"content: not text, begins with {content[:16].hex(' ')}"
-    more = len(content) - len(text[:PREVIEW_CHARS].encode())
-    tail = f"\n[... cut: {more} more bytes]" if more > 0 else ""
-    return f"content:\n{text[:PREVIEW_CHARS]}{tail}"
-
-
-def safe_name(name: str) -> str:
-    """A file name of ours made from one that the app chose."""
-    kept = re.sub(r"[^A-Za-z0-9._-]+", "_", name.replace("\\", "/").rpartition("/")[2])
-    return kept.lstrip(".")[-NAME_CHARS:] or "file"
-
-
-async def _read_inside(pages: Pages, path: str) -> bytes:
-    cdp = await pages.blank_page()
-    made = await cdp.send(
-        "Runtime.evaluate",
-        {"expression": "Object.assign(document.createElement('input'), {type: 'file'})"},
-    )
-    holder = made["result"]["objectId"]
-    try:
-        await cdp.send("DOM.setFileInputFiles", {"files": [path], "objectId": holder})
-        size = int(await _on(cdp, holder, "function() { return this.files[0].size; }"))
-        limit = pages.config.max_download_bytes
-        if size > limit:
-            raise ActionFailed(f"{size} bytes are more than the {limit} that are kept")
-        parts = [await _slice(cdp, holder, start) for start in range(0, size, _SLICE)]
-    finally:
-        await cdp.send("Runtime.releaseObject", {"objectId": holder})
-    return b"".join(parts)
-
-
-async def _slice(cdp: CDPSession, holder: str, start: int) -> bytes:
-    function = """async function(from, to) {
-      const reader = new FileReader();
-      await new Promise((resolve, reject) => {
-        reader.onload = resolve;
-        reader.onerror = () => reject(reader.error);
-        reader.readAsDataURL(this.files[0].slice(from, to));
-      });
-      return reader.result.slice(reader.result.indexOf(",") + 1);
-    }"""
-    return base64.b64decode(str(await _on(cdp, holder, function, start, start + _SLICE)))
-
-
-async def _on(cdp: CDPSession, holder: str, function: str, *values: int) -> Any:
-    answer = await cdp.send(
-        "Runtime.callFunctionOn",
-        {
-            "objectId": holder,
-            "functionDeclaration": function,
-            "arguments": [{"value": value} for value in values],
-            "awaitPromise": True,
-            "returnByValue": True,
-        },
-    )
-    if "exceptionDetails" in answer:
-        raise ActionFailed("the file that Chromium saved cannot be read")
-    return answer["result"].get("value")
+    async def run(self, pages: Pages, tab: Tab) -> str:
+        """Click and wait for the file that the page offers."""
+        target = await pages.element(tab, self.ref)
+        label = pages.label(tab, self.ref)
+        await keep_new_downloads(pages)
+        await pages.act(tab, target.click(timeout=pages.timeout_ms))
+        await pages.settler.after(tab)
+        kept = await keep_new_downloads(pages, wait_s=pages.config.action_timeout_s / 2)
+        if not kept:
+            raise ActionFailed(f"clicking {label} started no download")
+        return f"clicked {label}{kept}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses, history, tabs and contexts."""
+"""Addresses and history of the current tab."""
 
 from __future__ import annotations
 
@@ -9,26 +9,33 @@ from typing import TYPE_CHECKING
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
+from pydantic import Field
 
-from vibench_gym.browser.failures import ActionFailed, PageUnresponsive, bounded
+from vibench_gym.browser.failures import ActionFailed, PageUnresponsive
+from vibench_gym.browser.tools.base import AnyPageTool, Url
 
 if TYPE_CHECKING:
     from playwright.async_api import Response
 
     from vibench_gym.browser.page.pages import Pages
-    from vibench_gym.browser.page.tabs import ContextState, Tab
-    from vibench_gym.browser.tools import arguments as args
+    from vibench_gym.browser.page.tabs import Tab
 
-_CLOSE_S = 5.0
 _ATTEMPTS = 2
 
 
-async def open_url(pages: Pages, call: args.Open) -> str:
-    """Open an address in the current tab, which is made anew where it crashed or hangs."""
-    return await _go(pages, pages.resolve(call.url))
+class Open(AnyPageTool):
+    """Open an address of the app in the current tab."""
+
+    tool_name = "open"
+    url: Url = Field(description="a path such as /items, or a whole address of the app")
+
+    async def run(self, pages: Pages) -> str:
+        """Open it; a tab that crashed or hangs is made anew."""
+        return await go_to(pages, pages.resolve(self.url))
 
 
-async def _go(pages: Pages, url: str) -> str:
+async def go_to(pages: Pages, url: str) -> str:
+    """Open a resolved address in the current tab, which is made anew if it crashed or hangs."""
     tab = await _alive(pages)
     try:
         response = await _goto(pages, tab, url)
@@ -78,14 +85,24 @@ def _navigation_ms(pages: Pages) -> float:
     return pages.config.navigation_timeout_s * 1000
 
 
-async def back(pages: Pages, _: args.Back) -> str:
-    """Go back."""
-    return await _history(pages, -1)
+class Back(AnyPageTool):
+    """Go back in the history of the current tab."""
+
+    tool_name = "back"
+
+    async def run(self, pages: Pages) -> str:
+        """Go back."""
+        return await _history(pages, -1)
 
 
-async def forward(pages: Pages, _: args.Forward) -> str:
-    """Go forward."""
-    return await _history(pages, +1)
+class Forward(AnyPageTool):
+    """Go forward in the history of the current tab."""
+
+    tool_name = "forward"
+
+    async def run(self, pages: Pages) -> str:
+        """Go forward."""
+        return await _history(pages, +1)
 
 
 async def _history(pages: Pages, step: int) -> str:
@@ -105,88 +122,22 @@ async def _history(pages: Pages, step: int) -> str:
     return f"went {direction}"
 
 
-async def reload(pages: Pages, _: args.Reload) -> str:
-    """Reload; a page that crashed or hangs is opened anew."""
-    tab = await pages.current()
-    url = tab.page.url
-    if tab.crashed or tab.hung:
-        if not url.startswith(pages.origin):
-            raise ActionFailed("there is nothing to reload: open a page")
-        return await _go(pages, url)
-    response = await pages.act(
-        tab,
-        tab.page.reload(wait_until="domcontentloaded", timeout=_navigation_ms(pages)),
-        pages.config.navigation_timeout_s,
-    )
-    return f"reloaded the page{_status(response)}"
+class Reload(AnyPageTool):
+    """Reload the current tab."""
 
+    tool_name = "reload"
 
-async def new_tab(pages: Pages, call: args.NewTab) -> str:
-    """Open a tab in the current context."""
-    url = pages.resolve(call.url) if call.url is not None else None
-    tab = await pages.add_tab(pages.context_state, call.name)
-    done = f"opened {tab.name} in {pages.context_state.name}"
-    return done if url is None else f"{done}; {await _go(pages, url)}"
-
-
-async def new_context(pages: Pages, call: args.NewContext) -> str:
-    """Open a context of its own."""
-    url = pages.resolve(call.url) if call.url is not None else None
-    context_state = await pages.add_visitor(call.name)
-    done = f"opened {context_state.name} with its own cookies and storage"
-    return done if url is None else f"{done}; {await _go(pages, url)}"
-
-
-async def switch(pages: Pages, call: args.Switch) -> str:
-    """Go to a context, a tab, or a tab of a context."""
-    if call.context is None and call.tab is None:
-        raise ActionFailed("say which context or tab to switch to")
-    context_state = (
-        _context_state(pages, call.context) if call.context is not None else pages.context_state
-    )
-    if call.tab is None:
-        tab = context_state.current
-    else:
-        context_state, tab = _find_tab(
-            pages, context_state, call.tab, anywhere=call.context is None
+    async def run(self, pages: Pages) -> str:
+        """Reload; a page that crashed or hangs is opened anew."""
+        tab = await pages.current()
+        url = tab.page.url
+        if tab.crashed or tab.hung:
+            if not url.startswith(pages.origin):
+                raise ActionFailed("there is nothing to reload: open a page")
+            return await go_to(pages, url)
+        response = await pages.act(
+            tab,
+            tab.page.reload(wait_until="domcontentloaded", timeout=_navigation_ms(pages)),
+            pages.config.navigation_timeout_s,
         )
-        context_state.current = tab
-    pages.context_state = context_state
-    tab = tab if tab is not None else await pages.current()
-    if not (tab.crashed or tab.hung):
-        await pages.act(tab, tab.page.bring_to_front())
-    return f"switched to {context_state.name}/{tab.name}"
-
-
-def _context_state(pages: Pages, name: str) -> ContextState:
-    context_state = pages.context_states.get(name)
-    if context_state is None:
-        raise ActionFailed(
-            f"there is no context called {name}; there are: {', '.join(pages.context_states)}. "
-            "Use new_context to open one"
-        )
-    return context_state
-
-
-def _find_tab(
-    pages: Pages, context_state: ContextState, name: str, *, anywhere: bool
-) -> tuple[ContextState, Tab]:
-    here = context_state.tab(name)
-    if here is not None:
-        return context_state, here
-    others = [(v, t) for v in pages.context_states.values() if (t := v.tab(name)) is not None]
-    if anywhere and len(others) == 1:
-        return others[0]
-    names = ", ".join(tab.name for tab in context_state.tabs) or "none"
-    raise ActionFailed(f"{context_state.name} has no tab called {name}; its tabs: {names}")
-
-
-async def close_tab(pages: Pages, call: args.CloseTab) -> str:
-    """Close a tab; the one before it becomes the current one."""
-    context_state = pages.context_state
-    tab = context_state.tab(call.tab) if call.tab is not None else await pages.current()
-    if tab is None:
-        names = ", ".join(other.name for other in context_state.tabs) or "none"
-        raise ActionFailed(f"{context_state.name} has no tab called {call.tab}; its tabs: {names}")
-    await bounded(tab.page.close(), _CLOSE_S)
-    return f"closed {tab.name}"
+        return f"reloaded the page{_status(response)}"

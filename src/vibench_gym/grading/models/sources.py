@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
+from vibench_gym.browser.tools.registry import BROWSER_TOOLS
 from vibench_gym.core.errors import CassetteMiss, Problem, TaskInvalid
+from vibench_gym.core.toolset import ToolSet
+from vibench_gym.grading.seeding.tools import SEEDING_TOOLS
 from vibench_gym.llm.openai import OpenAIChatModel
-from vibench_gym.llm.replay.script.player import Script, load_script
+from vibench_gym.llm.replay.script.loader import ScriptTools, load_script
 from vibench_gym.llm.replay.server import ReplayServer
 
 if TYPE_CHECKING:
@@ -19,8 +22,15 @@ if TYPE_CHECKING:
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.core.tasks.task import Task
     from vibench_gym.llm.base import ChatModel
+    from vibench_gym.llm.replay.script.items import Script
 
 type GraderRole = Literal["qa", "seeder"]
+
+SCRIPT_TOOLS: Final[ScriptTools] = {
+    "qa": BROWSER_TOOLS,
+    "seed": ToolSet(*BROWSER_TOOLS, *(tool for tool in SEEDING_TOOLS if not tool.ends_seeding)),
+}
+"""The tools that replay scripts may call: the agents' own."""
 
 
 class ReplayModels:
@@ -54,7 +64,7 @@ class ReplayModels:
                 continue
             try:
                 names = {s.name: s.prose for s in plan.steps} if kind == "qa" else None
-                self._scripts[_name(plan, role)] = load_script(path, names)
+                self._scripts[_name(plan, role)] = load_script(path, SCRIPT_TOOLS, names)
             except TaskInvalid as invalid:
                 yield from invalid.problems
 

@@ -14,8 +14,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from vibench_gym.browser.tools.registry import BROWSER_TOOLS
 from vibench_gym.core.errors import AppCrashed, GraderFault, VerdictUnusable
 from vibench_gym.core.tool import ToolCall, ToolResult, ToolSpec
+from vibench_gym.core.toolset import BadArguments
 from vibench_gym.grading.events import ProgressEvent
 from vibench_gym.grading.prompts import render
 from vibench_gym.grading.qa.citations import Citations
@@ -24,8 +26,7 @@ from vibench_gym.grading.qa.verdict_tools import (
     VERDICT_TOOLS,
     EndStep,
     RecordCheck,
-    VerdictCall,
-    parse_verdict_call,
+    VerdictTool,
 )
 from vibench_gym.grading.untrusted_text import quoted_lines
 from vibench_gym.llm.base import Message
@@ -44,8 +45,6 @@ MAX_IDLE_TURNS: Final = 5
 """Turns without a verdict that an agent has after the step's browser actions are used up."""
 _SHORT_PROSE: Final = 250
 """Longer steps are said once more as a message of their own: old tool results are shortened."""
-_PASSIVE_TOOLS: Final = frozenset({"snapshot", "screenshot", "read"})
-"""Looks that change nothing: allowed while a second look is pending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +100,8 @@ class QaAgent:
     def tools(self) -> Sequence[ToolSpec]:
         """What the agent may call now: the browser's tools go when the step's budget is used up."""
         if self._withdrawn() or self._recorder.complete:
-            return VERDICT_TOOLS
-        return (*self._browser.tools, *VERDICT_TOOLS)
+            return VERDICT_TOOLS.specs
+        return (*self._browser.tools, *VERDICT_TOOLS.specs)
 
     async def run(self, model: MeteredModel, task: QaTask) -> None:
         """Have the plan tested; the verdicts are in the recorder afterwards.
@@ -166,12 +165,13 @@ class QaAgent:
 
     async def handle(self, call: ToolCall) -> ToolResult:
         """Carry out one call of the agent's."""
-        verdict = parse_verdict_call(call.name, call.arguments)
-        if isinstance(verdict, str):
-            return ToolResult(verdict, is_error=True)
-        if verdict is not None:
-            return await self._verdict(verdict)
-        return await self._act(call.name, dict(call.arguments or {}))
+        if VERDICT_TOOLS.get(call.name) is None:
+            return await self._act(call.name, dict(call.arguments or {}))
+        try:
+            verdict = VERDICT_TOOLS.parse(call.name, call.arguments)
+        except BadArguments as error:
+            return ToolResult(str(error), is_error=True)
+        return await self._verdict(verdict)
 
     def _withdrawn(self) -> bool:
         """Whether the browser actions of the step are used up."""
@@ -202,7 +202,8 @@ class QaAgent:
     async def _act(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         if self._recorder.complete:
             return ToolResult("REFUSED: every reached step has its verdict. Call finish.")
-        if self._recorder.look_again_pending and name not in _PASSIVE_TOOLS:
+        tool = BROWSER_TOOLS.get(name)
+        if self._recorder.look_again_pending and not (tool is not None and tool.passive):
             return ToolResult("REFUSED: judge the check of the second look first, without acting.")
         if self._withdrawn():  # a later call of the turn that used the budget up
             return ToolResult(f"REFUSED: {_WITHDRAWN}")
@@ -214,7 +215,7 @@ class QaAgent:
         self._check_app_time()
         return self._browser.result(observation, f"\n{_WITHDRAWN}" if self._withdrawn() else "")
 
-    async def _verdict(self, call: VerdictCall) -> ToolResult:
+    async def _verdict(self, call: VerdictTool) -> ToolResult:
         step = self._step
         match call:
             case RecordCheck():
@@ -282,7 +283,7 @@ class QaAgent:
         self._recorder.fail_current("the app answers in the plan's time", reason)
         raise _PlanOver
 
-    def _note(self, reply: Reply, step: str, call: VerdictCall) -> None:
+    def _note(self, reply: Reply, step: str, call: VerdictTool) -> None:
         arguments = call.model_dump(exclude_defaults=True)
         if reply.kind == "refused":
             self._log.add("refusal", step, said=arguments, why=reply.text)

@@ -4,28 +4,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints
 
-from vibench_gym.core.tool import ToolSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from vibench_gym.core.toolset import Tool, ToolSet
 
 Words = Annotated[str, StringConstraints(max_length=4000)]
 Outcome = Literal["passed", "failed", "blocked"]
 
 
-class VerdictCall(BaseModel):
-    """Base of the verdict tools' parameters: unknown keys refused, nothing converted."""
+class VerdictTool(Tool):
+    """Base of the verdict tools: unknown arguments refused, nothing converted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class RecordCheck(VerdictCall):
+class RecordCheck(VerdictTool):
     """Record one action or verification of the current step, judged by what you saw."""
 
+    tool_name = "record_check"
     step: Words = Field(description="name of the current step")
     check: Words = Field(description="the action or verification, in words that name it")
     outcome: Outcome
@@ -41,40 +39,18 @@ class RecordCheck(VerdictCall):
     )
 
 
-class EndStep(VerdictCall):
+class EndStep(VerdictTool):
     """End the current step; the outcome has to agree with the recorded checks."""
 
+    tool_name = "end_step"
     step: Words = Field(description="name of the current step")
     outcome: Outcome
 
 
-class Finish(VerdictCall):
+class Finish(VerdictTool):
     """Finish the plan, after every reached step has its verdict."""
 
-
-_TOOLS: Final[dict[str, type[VerdictCall]]] = {
-    "record_check": RecordCheck,
-    "end_step": EndStep,
-    "finish": Finish,
-}
-VERDICT_TOOLS: Final[tuple[ToolSpec, ...]] = tuple(
-    ToolSpec(name=name, description=model.__doc__ or "", parameters=model.model_json_schema())
-    for name, model in _TOOLS.items()
-)
+    tool_name = "finish"
 
 
-def parse_verdict_call(name: str, arguments: Mapping[str, Any] | None) -> VerdictCall | str | None:
-    """The call; a text that says what is wrong with it; None where it is no verdict tool."""
-    model = _TOOLS.get(name)
-    if model is None:
-        return None
-    if arguments is None:
-        return f"{name}: the arguments are no JSON object"
-    try:
-        return model.model_validate(dict(arguments))
-    except ValidationError as error:
-        problems = (
-            f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
-            for problem in error.errors(include_url=False, include_input=False)[:5]
-        )
-        return f"{name}: {'; '.join(problems)}"
+VERDICT_TOOLS: Final[ToolSet[VerdictTool]] = ToolSet(RecordCheck, EndStep, Finish)

@@ -12,19 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from vibench_gym.browser.tools.arguments import TOOL_SPECS
+from vibench_gym.browser.tools.registry import BROWSER_TOOLS
 from vibench_gym.core.errors import BrowserFailed, SeedingFailed
 from vibench_gym.core.tool import ToolCall, ToolResult, ToolSpec
+from vibench_gym.core.toolset import BadArguments
 from vibench_gym.grading.prompts import render
 from vibench_gym.grading.seeding.tools import (
     END_OF_DATA,
     SEEDING_TOOLS,
     FinishSeeding,
     GiveUp,
-    SeedCall,
+    SeedingTool,
     Shell,
     WriteFile,
-    parse_seed_call,
     run_shell,
     write_seed_file,
 )
@@ -136,19 +136,20 @@ class Seeder:
     @property
     def tools(self) -> Sequence[ToolSpec]:
         """What the seeder may call now."""
-        return SEEDING_TOOLS if self._browser_lost else (*TOOL_SPECS, *SEEDING_TOOLS)
+        browser = () if self._browser_lost else BROWSER_TOOLS.specs
+        return (*browser, *SEEDING_TOOLS.specs)
 
     async def handle(self, call: ToolCall) -> ToolResult:
         """Carry out one call of the seeder's."""
-        arguments = dict(call.arguments or {})
-        own = parse_seed_call(call.name, arguments)
-        if isinstance(own, str):
-            return ToolResult(own, is_error=True)
-        if own is not None:
-            return await self._own(own)
-        return await self._browse(call.name, arguments)
+        if SEEDING_TOOLS.get(call.name) is None:
+            return await self._browse(call.name, dict(call.arguments or {}))
+        try:
+            own = SEEDING_TOOLS.parse(call.name, call.arguments)
+        except BadArguments as error:
+            return ToolResult(str(error), is_error=True)
+        return await self._own(own)
 
-    async def _own(self, call: SeedCall) -> ToolResult:
+    async def _own(self, call: SeedingTool) -> ToolResult:
         match call:
             case Shell():
                 with self._watch.phase("seeding_shell"):

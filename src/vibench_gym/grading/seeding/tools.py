@@ -7,15 +7,16 @@ from __future__ import annotations
 import base64
 import posixpath
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import Field, StringConstraints
 
-from vibench_gym.core.tool import ToolResult, ToolSpec
+from vibench_gym.core.tool import ToolResult
+from vibench_gym.core.toolset import Tool, ToolSet
 from vibench_gym.grading.untrusted_text import as_data
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from vibench_gym.core.config import GraderConfig
     from vibench_gym.sandbox.base import ExecResult
@@ -29,63 +30,57 @@ END_OF_DATA: Final = "[end of shell data]"
 _MAX_TIMEOUT_FACTOR: Final = 3.0
 
 
-class SeedCall(BaseModel):
-    """Base of the seeder's tools' parameters: unknown keys refused."""
+class SeedingTool(Tool):
+    """Base of the seeder's own tools."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    ends_seeding: ClassVar[bool] = False
+    """The seeding ends with it, so it is no action of a script."""
+
+    @classmethod
+    def refusal(cls, problems: Sequence[str]) -> str:
+        """The first problem alone."""
+        return f"{cls.tool_name}: {problems[0]}"
 
 
-class Shell(SeedCall):
+class Shell(SeedingTool):
     """Run a command with bash as the app's user, in /app. It ends with everything it started."""
 
+    tool_name = "shell"
+    result_is_finding = True
+    for_shell = True
     command: Annotated[str, StringConstraints(min_length=1, max_length=60_000)]
     timeout_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-class WriteFile(SeedCall):
+class WriteFile(SeedingTool):
     """Write a text file below /seeding, replacing it where it exists."""
 
+    tool_name = "write_file"
+    result_is_finding = True
+    for_shell = True
     path: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     content: Annotated[str, StringConstraints(max_length=MAX_FILE_CHARS)]
 
 
-class FinishSeeding(SeedCall):
+class FinishSeeding(SeedingTool):
     """The starting state is delivered: /seeding is taken, and tried on a fresh app."""
 
+    tool_name = "finish_seeding"
+    ends_seeding = True
     summary: Annotated[str, StringConstraints(max_length=8000)] = Field(
         description="for the tester: what is there now, with names, accounts and passwords"
     )
 
 
-class GiveUp(SeedCall):
+class GiveUp(SeedingTool):
     """The starting state cannot be reached."""
 
+    tool_name = "give_up"
+    ends_seeding = True
     reason: Annotated[str, StringConstraints(max_length=8000)]
 
 
-_TOOLS: Final[dict[str, type[SeedCall]]] = {
-    "shell": Shell,
-    "write_file": WriteFile,
-    "finish_seeding": FinishSeeding,
-    "give_up": GiveUp,
-}
-SEEDING_TOOLS: Final[tuple[ToolSpec, ...]] = tuple(
-    ToolSpec(name=name, description=model.__doc__ or "", parameters=model.model_json_schema())
-    for name, model in _TOOLS.items()
-)
-
-
-def parse_seed_call(name: str, arguments: Mapping[str, Any]) -> SeedCall | str | None:
-    """The call; a text that says what is wrong with it; None where it is another's tool."""
-    model = _TOOLS.get(name)
-    if model is None:
-        return None
-    try:
-        return model.model_validate(dict(arguments))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"])) or "arguments"
-        return f"{name}: {where}: {first['msg']}"
+SEEDING_TOOLS: Final[ToolSet[SeedingTool]] = ToolSet(Shell, WriteFile, FinishSeeding, GiveUp)
 
 
 async def run_shell(stack: Stack, call: Shell, config: GraderConfig) -> tuple[ToolResult, str]:

@@ -21,7 +21,7 @@ from vibench_gym.grading.teardown import close_shielded
 from vibench_gym.grading.untrusted_text import clip
 from vibench_gym.grading.vibench.plan import PlanContext, VibenchPlan
 from vibench_gym.grading.vibench.staging import stage_app
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cleans up after runs of ViBench's scripts when the grader is killed. Standard library only.
 
-A process of its own session that has a list of runs and waits for the grader's end: then it ends
-the scripts that still run, removes what they made on the Docker engine, and removes their folders,
-in this order, because the folder holds the ledger. Credentials are no part of what it is told.
+A process in a session of its own that has a list of runs and waits for the grader's end. It then
+ends the scripts that still run, removes what they made on the Docker engine, and removes their
+folders: in this order, because the folder holds the ledger. It gets no credentials.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ import signal
 import sys
 from dataclasses import asdict, dataclass
 
-from vibench_gym.grading.vibench import leftovers
+from vibench_gym.grading.vibench import docker_objects
 from vibench_gym.sandbox.cleanup.janitor_list import (
     JanitorList,
-    isolated_python,
-    read_to_the_owners_end,
+    read_until_owner_ends,
 )
 
 _REMOVE_FOR_S = 120.0
@@ -37,12 +36,7 @@ class Run:
     """For the docker client: where the engine is."""
 
 
-def program(module: str, *arguments: str) -> list[str]:
-    """The command that runs one of this package's stdlib-only modules apart from site-packages."""
-    return isolated_python(f"vibench_gym.grading.vibench.{module}", *arguments)
-
-
-_list = JanitorList(lambda owner: program("janitor", owner))
+_list = JanitorList("vibench_gym.grading.vibench.janitor")
 
 
 def register(run: Run) -> None:
@@ -51,12 +45,12 @@ def register(run: Run) -> None:
 
 
 def started(run: str, pid: int) -> None:
-    """Tell of a script of a run; it leads a process group of its own."""
+    """Put a script of a run on the list; it leads a process group of its own."""
     _list.add(f"{run} {pid}", pid)
 
 
 def ended(run: str, pid: int) -> None:
-    """Tell that a script and its group are gone."""
+    """Strike a script off the list, when its process group is gone."""
     _list.strike(f"{run} {pid}")
 
 
@@ -67,10 +61,10 @@ def forget(run: str) -> None:
 
 def main() -> None:
     """Wait until the grader, whose pid is the last argument, is gone; then clean up."""
-    entries = read_to_the_owners_end(int(sys.argv[-1])).values()
+    entries = read_until_owner_ends(int(sys.argv[-1])).values()
     for pid in [entry for entry in entries if isinstance(entry, int)]:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
     for run in [Run(**entry) for entry in entries if isinstance(entry, dict)]:
-        leftovers.remove(run.docker, run.environment, run.run, run.folder, _REMOVE_FOR_S)
+        docker_objects.remove(run.docker, run.environment, run.run, run.folder, _REMOVE_FOR_S)
         shutil.rmtree(run.folder, ignore_errors=True)

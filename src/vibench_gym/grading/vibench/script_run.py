@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Final, Self
 
 from vibench_gym.core.errors import SandboxUnavailable
 from vibench_gym.grading.teardown import close_shielded
-from vibench_gym.grading.vibench import janitor, leftovers
+from vibench_gym.grading.vibench import docker_objects, janitor
 from vibench_gym.grading.vibench.checkout import BASE_IMAGE
 from vibench_gym.grading.vibench.scripts import Script, ScriptResult
 from vibench_gym.grading.vibench.shim import Settings
-from vibench_gym.sandbox.cleanup.janitor import PREFIX, remove_tree
+from vibench_gym.sandbox.cleanup.tree_removal import remove_tree
+from vibench_gym.sandbox.cleanup.work_folder import PREFIX
+from vibench_gym.sandbox.isolated_python import isolated_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -118,7 +120,7 @@ class ScriptRun:
         self.folder.mkdir(mode=0o700)
         for name in ("bin", "tmp"):
             (self.folder / name).mkdir()
-        leftovers.note(str(self.folder), "project", self._project)
+        docker_objects.note(str(self.folder), "project", self._project)
         settings = Settings(
             docker=self.host.docker,
             compose=list(self.host.compose),
@@ -129,7 +131,7 @@ class ScriptRun:
         )
         path = self.folder / "shim.json"
         path.write_text(json.dumps(settings._asdict()), encoding="utf-8")
-        command = shlex.join([*janitor.program("shim"), str(path)])
+        command = shlex.join([*isolated_python("vibench_gym.grading.vibench.shim"), str(path)])
         for name in _NAMES:
             shim = self.folder / "bin" / name
             shim.write_text(f'#!/bin/sh\nexec {command} {name} "$@"\n', encoding="utf-8")
@@ -140,7 +142,7 @@ class ScriptRun:
 
     def _remove(self) -> None:
         folder = str(self.folder)
-        left = leftovers.remove(
+        left = docker_objects.remove(
             self.host.docker, self.host.environment, self.run, folder, REMOVE_FOR_S
         )
         if left:

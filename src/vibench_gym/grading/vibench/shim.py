@@ -3,9 +3,10 @@
 """Stands for `docker` and `docker-compose` on the PATH of ViBench's scripts. Standard library only.
 
 It becomes the real program at once (`exec`), after three changes: either Compose answers to both of
-its names; what a run makes carries the run's label or stands in its ledger (`leftovers`) before it
-is made; and older engines do as the scripts expect: containers of Compose 1 are found under the
-names that Compose 2 gives them, and a build may copy what a pattern finds where it finds nothing.
+its names; what a run makes carries the run's label or stands in its ledger (`docker_objects`)
+before it is made; and older engines do as the scripts expect: containers of Compose 1 are found
+under the names that Compose 2 gives them, and a build may copy what a pattern finds where it finds
+nothing.
 
 Called with SETTINGS NAME ARGUMENT ...; SETTINGS is a JSON file of `Settings`' fields.
 """
@@ -20,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from vibench_gym.grading.vibench import leftovers
+from vibench_gym.grading.vibench import docker_objects
 
 _WITH_VALUE = {"-H", "--host", "-c", "--context", "-l", "--log-level", "--config"}
 _COMPOSE_WITH_VALUE = {"-f", "--file", "-p", "--project-name", "--profile", "--env-file"}
@@ -54,7 +55,7 @@ def command(settings: Settings, name: str, arguments: list[str]) -> list[str]:
         return _compose(settings, arguments[rest - len(verbs) + 1 :])
     if verbs[:1] == ("build",) or verbs[:2] in {("image", "build"), ("builder", "build")}:
         return [settings.docker, *_build(settings, arguments)]
-    label = ["--label", f"{leftovers.LABEL}={settings.run}"]
+    label = ["--label", f"{docker_objects.LABEL}={settings.run}"]
     for made in (verbs[:1], verbs[:2]):
         if made in _MADE_BY | _NAMED:
             at = rest - len(verbs) + len(made)
@@ -81,7 +82,7 @@ def _compose(settings: Settings, arguments: list[str]) -> list[str]:
             value = arguments[at + 1] if at + 1 < len(arguments) else ""
             at += 1
         if name in {"-p", "--project-name"}:
-            leftovers.note(settings.folder, "project", value)
+            docker_objects.note(settings.folder, "project", value)
         at += 1
     return [*settings.compose, *arguments]
 
@@ -89,7 +90,7 @@ def _compose(settings: Settings, arguments: list[str]) -> list[str]:
 def _compose_1_name(settings: Settings, argument: str) -> str:
     """A container of one of this run's projects, as Compose 1 calls it."""
     match = _COMPOSE_2_NAME.match(argument)
-    if match is None or match[1] not in leftovers.noted(settings.folder)[0]:
+    if match is None or match[1] not in docker_objects.noted(settings.folder)[0]:
         return argument
     return f"{match[1]}_{match[2]}_{match[3]}{match[4] or ''}"
 
@@ -100,11 +101,11 @@ def _build(settings: Settings, arguments: list[str]) -> list[str]:
     if any(tag in settings.keep for tag in tags):
         return arguments
     for tag in tags:
-        leftovers.note(settings.folder, "tag", tag)
+        docker_objects.note(settings.folder, "tag", tag)
     files = _values(arguments, {"-f", "--file"})
     context = arguments[-1]
     recipe = Path(files[-1] if files else os.path.join(context, "Dockerfile"))  # noqa: PTH118 - stdlib program, started often
-    label = ["--label", f"{leftovers.LABEL}={settings.run}"]
+    label = ["--label", f"{docker_objects.LABEL}={settings.run}"]
     try:
         text = recipe.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -137,7 +138,7 @@ def _rewritten(recipe: str, run: str, context: str) -> str:
         lines.append(line)
         pending = pending or _FROM.match(line) is not None
         if pending and not line.rstrip().endswith("\\"):
-            lines.append(f"LABEL {leftovers.LABEL}={run}")
+            lines.append(f"LABEL {docker_objects.LABEL}={run}")
             pending = False
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable, SeedingFailed
-from vibench_gym.sandbox.archive.archive import unpack
+from vibench_gym.sandbox.archive.unpack import unpack
 from vibench_gym.stack.envfile import ENV_FILE, MAX_BYTES, parse
 
 if TYPE_CHECKING:

@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
 from nemo_gym.base_responses_api_agent import BaseResponsesAPIAgentConfig
 from nemo_gym.config_types import ModelServerRef, ResourcesServerRef  # noqa: TC002 (as above)
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from vibench_gym.gym.agent.harnesses.opencode.install import VERSION
+from vibench_gym.gym.agent.harnesses.given_tree import OracleSettings
+from vibench_gym.gym.agent.harnesses.opencode.harness import OpenCode, OpenCodeSettings
+from vibench_gym.gym.agent.harnesses.registry import HARNESSES
 
 
 class BoxConfig(BaseModel):
@@ -28,8 +30,8 @@ class BoxConfig(BaseModel):
     provider_options: dict[str, Any] = {}
 
 
-class VibenchAgentConfig(BaseResponsesAPIAgentConfig):
-    """Settings of the agent server."""
+class VibenchAgentConfig(OpenCodeSettings, OracleSettings, BaseResponsesAPIAgentConfig):
+    """Settings of the agent server, those of two harnesses among them."""
 
     resources_server: ResourcesServerRef
     model_server: ModelServerRef
@@ -40,12 +42,11 @@ class VibenchAgentConfig(BaseResponsesAPIAgentConfig):
     """Builds at a time in this process; each holds a box."""
     harvest_timeout_s: float = Field(default=900, gt=0)
 
-    harness: Literal["opencode", "oracle", "nop"] = "opencode"
-    """Who builds; `oracle` hands over a tree that is there, `nop` an empty one, without a box."""
-    oracle_tree: str | None = None
-    """An absolute path to hand over, `{app}` and `{artifact}` filled in; references if None."""
-    vibench_repo_root: str | None = None
-    """Where the oracle finds reference implementations, before the bundled tasks'."""
+    harness: str = OpenCode.name
+    """Who builds: a name of `harnesses/registry.py`."""
+    harness_options: dict[str, Any] = Field(default_factory=dict)
+    """Settings of that harness, by the names of its `settings_model`; checked when the server
+    starts. OpenCode's and the oracle's may stand beside this too, where the shipped agent's are."""
 
     sandbox_provider: str | dict[str, Any] = "sandbox"
     """A named block of the configuration, or a provider and its settings; `bubblewrap` where the
@@ -65,21 +66,6 @@ class VibenchAgentConfig(BaseResponsesAPIAgentConfig):
     is built. The key stays outside of the box; other providers than ours give no such model."""
     app_model_base_url: str | None = None
 
-    opencode_version: str = VERSION
-    opencode_dir: Path | None = None
-    """Where OpenCode is installed; this virtualenv, else the user's cache, where None."""
-    opencode_max_context_window: int = Field(default=262_144, gt=0)
-    opencode_max_output_tokens: int = Field(default=32_000, gt=0)
-    opencode_config: dict[str, Any] = Field(default_factory=dict)
-    """Settings of OpenCode's own, merged over ours."""
-    preinstalled_opencode: bool = False
-    """The boxes' image has `opencode` on its PATH."""
-    remote_opencode_binary_path: str | None = None
-    """Path of the program in the box, where its image has it elsewhere."""
-    remote_opencode_install_script_path: str | None = None
-    """Not used: nothing is installed in a box."""
-    debug: bool = False
-
     @field_validator("artifact_dir")
     @classmethod
     def _absolute(cls, value: str) -> str:
@@ -87,12 +73,9 @@ class VibenchAgentConfig(BaseResponsesAPIAgentConfig):
             raise ValueError(f"{value!r} is not absolute: servers run in different folders")
         return value
 
-    @model_validator(mode="after")
-    def _pinned(self) -> Self:
-        own = not (self.preinstalled_opencode or self.remote_opencode_binary_path)
-        if own and self.opencode_version != VERSION:
-            raise ValueError(
-                f"opencode_version {self.opencode_version!r} is not the one we install ({VERSION}):"
-                " leave it out, or set preinstalled_opencode or remote_opencode_binary_path"
-            )
-        return self
+    @field_validator("harness")
+    @classmethod
+    def _registered(cls, value: str) -> str:
+        if value not in HARNESSES:
+            raise ValueError(f"there is no harness {value!r}, but {', '.join(HARNESSES)}")
+        return value

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Control experiments on the policy model, made from our side while and after a harness works.
+"""Control experiments on the policy model, from our side, while a harness works and after it.
 
-A harness waits for ever on a model server that is gone, and what it says of the model may be a
-builder's invention. We look for ourselves: is there a server that takes connections, and, when a
-harness ended badly, does the model say anything at all?
+A harness waits for ever on a model server that is gone, and its output about the model may be a
+builder's invention. So we ask ourselves: does the server take connections, and, when a harness
+ended badly, does the model answer at all?
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ModelControl:
     """Looks at one model server."""
 
     url: ModelUrl
-    """As this host sees it; the control is nobody's rollout, so its path is left out."""
+    """As this host sees it; a control belongs to no rollout, so the run's path is left out."""
     patience_s: float = 180.0
     """How long a model may be gone before a harness is not left waiting for it."""
 
@@ -43,8 +43,8 @@ class ModelControl:
         while True:
             await asyncio.sleep(min(LOOK_EVERY_S, self.patience_s / 4))
             now = time.monotonic()
-            seen = traffic()
-            failing = None if seen is None else seen.failing_since
+            carried = traffic()
+            failing = None if carried is None else carried.failing_since
             reason = await self._no_connection()
             gone_since = (gone_since or now) if reason else None
             if gone_since is not None and now - gone_since >= self.patience_s:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a build looked like, in NeMo Gym's words, so that a rollout's health can be judged.
+"""A build as NeMo Gym's observations, from which it judges a rollout's health.
 
 Model calls are joined to conversations by the harness's own session ids, which it sends with every
 call; an invocation is named by such an id. The root conversation is the first that called.
@@ -24,7 +24,7 @@ from vibench_gym.gym.wire import HarnessStatus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vibench_gym.gym.agent.build import Build
+    from vibench_gym.gym.agent.build import BuildResult
     from vibench_gym.gym.agent.harnesses.base import ToolUse
 
 VERIFIER_OBSERVATION = "verifier_sandbox_observation"
@@ -41,8 +41,10 @@ _OUTCOMES = {
 }
 
 
-def observe(build: Build, *, rollout_id: str, source: str, verifier: object) -> dict[str, Any]:
-    """The bundle for `ng_agent_observations`; `verifier` is what the resources server saw."""
+def observe(
+    build: BuildResult, *, rollout_id: str, source: str, verifier: object
+) -> dict[str, Any]:
+    """The bundle for `ng_agent_observations`; `verifier` comes from the resources server."""
     status, outcome = _OUTCOMES[build.status]
     sessions = _ordered(build.sessions, build.transcript.sessions) or [rollout_id]
     records: list[Any] = [
@@ -50,7 +52,7 @@ def observe(build: Build, *, rollout_id: str, source: str, verifier: object) -> 
             {
                 "invocation_id": session,
                 "parent_invocation_id": None if session == sessions[0] else sessions[0],
-                # A sub-agent's end is told by none of what we read.
+                # Nothing that we read says how a sub-agent ended.
                 "status": status if session == sessions[0] else "unknown",
                 "duration_ms": build.harness_s * 1000 if session == sessions[0] else None,
                 "error_type": None if build.status is HarnessStatus.OK else build.status.value,
@@ -75,7 +77,7 @@ def observe(build: Build, *, rollout_id: str, source: str, verifier: object) -> 
         for tool in build.transcript.tools
         if tool.session in known
     ]
-    if build.provider:  # a row that was skipped, or a tree that was given, had no box
+    if build.provider:  # a row that was skipped, or a tree that was handed over, had no box
         records.append(
             SandboxObservation.model_validate(
                 {
@@ -92,9 +94,9 @@ def observe(build: Build, *, rollout_id: str, source: str, verifier: object) -> 
     gaps: list[ObservationGap] = []
     if verifier is not None:
         try:
-            seen = SandboxObservation.model_validate(verifier)
-            if seen.role == "verifier":
-                records.append(seen)
+            observation = SandboxObservation.model_validate(verifier)
+            if observation.role == "verifier":
+                records.append(observation)
             else:
                 gaps.append(ObservationGap(code="verifier_sandbox_observation_invalid"))
         except ValidationError:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The one text that a harness is given, out of a row's input."""
+"""A row's input as the one prompt text that a harness takes."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _FIRST = ("system", "developer")
 
 
 def harness_prompt(params: NeMoGymResponseCreateParamsNonStreaming) -> str:
-    """Instructions first, then what the user says.
+    """Instructions first, then the user's messages.
 
     Raises:
         HTTPException: 422: there is no text of a user.
     """
     if isinstance(params.input, str):
-        said: list[tuple[str, str]] = [("user", params.input)]
+        messages: list[tuple[str, str]] = [("user", params.input)]
     else:
-        said = [(_field(item, "role"), _text(_field(item, "content"))) for item in params.input]
+        messages = [(_field(item, "role"), _text(_field(item, "content"))) for item in params.input]
     if params.instructions:
-        said.insert(0, ("system", params.instructions))
-    if not any(text.strip() for role, text in said if role == "user"):
+        messages.insert(0, ("system", params.instructions))
+    if not any(text.strip() for role, text in messages if role == "user"):
         raise HTTPException(422, "the row's input has no text of a user")
-    ordered = [text for role, text in said if role in _FIRST]
-    ordered += [text for role, text in said if role == "user"]
+    ordered = [text for role, text in messages if role in _FIRST]
+    ordered += [text for role, text in messages if role == "user"]
     return "\n\n".join(text for text in ordered if text.strip())
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a row to a build and back: the brief's files, the response, what a row says of its build."""
+"""From a row to a build and back: the brief's files, the policy's response, the build's fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vibench_gym.gym.wire import MAX_DETAIL_CHARS
 if TYPE_CHECKING:
     from nemo_gym.openai_utils import NeMoGymResponseCreateParamsNonStreaming
 
-    from vibench_gym.gym.agent.build import Build
+    from vibench_gym.gym.agent.build import BuildResult
     from vibench_gym.gym.wire import VibenchSeedSessionResponse
 
 PRD_FILE = "prd.txt"
@@ -32,7 +32,7 @@ def brief_files(seed: VibenchSeedSessionResponse, root: str) -> dict[str, bytes]
     """Where the brief's files go in the box.
 
     Raises:
-        ConfigError: the resources server sent what is no asset.
+        ConfigError: the resources server sent an asset that is none.
     """
     files = {f"{root}/{PRD_FILE}": seed.prd_text.encode()}
     if seed.feature_prd_text is not None:
@@ -51,17 +51,17 @@ def brief_files(seed: VibenchSeedSessionResponse, root: str) -> dict[str, bytes]
 
 
 def response_of(
-    params: NeMoGymResponseCreateParamsNonStreaming, build: Build, model: str
+    params: NeMoGymResponseCreateParamsNonStreaming, build: BuildResult, model: str
 ) -> NeMoGymResponse:
     """The harness's work as one response of the policy."""
-    said, usage = build.transcript, build.transcript.usage
-    limited = said.length_limited
+    transcript, usage = build.transcript, build.transcript.usage
+    limited = transcript.length_limited
     return NeMoGymResponse(
         id=f"resp_{uuid4().hex}",
         created_at=int(time.time()),
         model=params.model or model,
         object="response",
-        output=list(said.items),
+        output=list(transcript.items),
         tool_choice=params.tool_choice,
         tools=params.tools,
         parallel_tool_calls=params.parallel_tool_calls,
@@ -79,8 +79,8 @@ def response_of(
     )
 
 
-def build_fields(build: Build, agent_kind: str) -> dict[str, Any]:
-    """What a row says of its build, beside the reward."""
+def build_fields(build: BuildResult, agent_kind: str) -> dict[str, Any]:
+    """The fields of a row that describe its build, beside the reward."""
     harvest = build.harvest
     return {
         "agent_kind": agent_kind,

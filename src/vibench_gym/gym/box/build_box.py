@@ -3,9 +3,9 @@
 """A build box of any NeMo Gym sandbox provider: staged, given to a harness, harvested, closed.
 
 The brief's files are there before the harness starts. The harness's time is limited inside the box,
-so that its end keeps what it wrote and said; a second limit outside holds where the first does not.
-Whether the model was ever called is told by our own relay where there is one, else by the
-harness's own words.
+so that its files and its output are kept when time is up; a second limit outside holds where the
+first does not. Our own relay, where there is one, counts the calls of the model; else only the
+harness's own output says whether there were any.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from nemo_gym.sandbox import AsyncSandbox
 from vibench_gym.core.config import MIB
 from vibench_gym.gym.box.harvest import Harvest, harvest
 from vibench_gym.gym.box.model_route import ModelTraffic, SupportsModelRoute
+from vibench_gym.gym.box.provider_errors import ProviderFailed, provider_errors
 from vibench_gym.sandbox.cleanup.work_folder import work_folder
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from nemo_gym.sandbox.providers.base import SandboxHandle, SandboxProvider
 
     from vibench_gym.core.artifact import ArtifactStore
-    from vibench_gym.gym.agent.harnesses.base import Harness, HarnessRun, HarnessTask
 
 GRACE_S = 60.0
 """How much longer than the harness an exec may take."""
@@ -68,8 +68,19 @@ class SupportsAppImport(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class HarnessEnd:
-    """How a harness ended, and all that it said."""
+class BoxCommand:
+    """A command to run in the box, in the app's folder."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Placed before it starts: path in the box, content."""
+    stdin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """How a command ended, and its output."""
 
     return_code: int
     timed_out: bool
@@ -81,7 +92,7 @@ class HarnessEnd:
 
 
 class BuildBox:
-    """One box; `open` it, and `close` it whatever happens."""
+    """One box; `open` it, and always `close` it."""
 
     def __init__(
         self,
@@ -164,8 +175,8 @@ class BuildBox:
                 timeout_s=STAGE_TIMEOUT_S,
             )
         if result.return_code != 0 or result.error_type:
-            said = f"{result.stdout or ''}{result.stderr or ''}"[-300:]
-            raise OSError(f"the starting tree could not be unpacked in the box: {said}")
+            output = f"{result.stdout or ''}{result.stderr or ''}"[-300:]
+            raise OSError(f"the starting tree could not be unpacked in the box: {output}")
 
     async def upload_program(self, program: Path) -> str:
         """Copy an executable into the box, for providers that bind nothing; returns its path."""
@@ -175,39 +186,39 @@ class BuildBox:
         await self._sandbox.exec(f"chmod 755 {shlex.quote(target)}")
         return target
 
-    async def run(
-        self, harness: Harness, task: HarnessTask, executable: str, *, limit_s: float
-    ) -> HarnessEnd:
-        """Let the harness work until it ends or its time is up.
+    async def run(self, command: BoxCommand, *, limit_s: float) -> CommandResult:
+        """Run the harness's command until it ends or its time is up.
 
-        Cancelling this ends the harness; the box stays.
+        Cancelling this ends the command; the box stays.
         """
-        run = harness.run(task, executable)
         scratch = self._scratch
         staged = {
-            f"{scratch}/prompt": run.stdin,
-            **run.files,
-            f"{scratch}/run": self._script(run, limit_s),
+            f"{scratch}/prompt": command.stdin,
+            **command.files,
+            f"{scratch}/run": self._script(command, limit_s),
         }
         await self._sandbox.exec(f"mkdir -p {shlex.quote(scratch)}")
         await self.stage({path: text.encode() for path, text in staged.items()})
         started = time.monotonic()
-        spoken, code, error = "", _KILLED, None
+        stdout, code, error = "", _KILLED, None
         try:
-            result = await self._sandbox.exec(
-                f"bash {shlex.quote(scratch)}/run", cwd=self._workdir, timeout_s=limit_s + GRACE_S
-            )
-            spoken, code, error = result.stdout or "", result.return_code, result.error_type
-        except Exception as caught:  # noqa: BLE001 (any provider's failure is the box's)
-            error = f"sandbox: {caught}"
+            with provider_errors():
+                result = await self._sandbox.exec(
+                    f"bash {shlex.quote(scratch)}/run",
+                    cwd=self._workdir,
+                    timeout_s=limit_s + GRACE_S,
+                )
+            stdout, code, error = result.stdout or "", result.return_code, result.error_type
+        except ProviderFailed as failure:
+            error = f"sandbox: {failure}"
         duration = time.monotonic() - started
         timed_out = error == "timeout" or (
             code in (TIMED_OUT, _KILLED) and duration >= limit_s - 1 and error != "killed"
         )
         output = await self._read("output")
-        if len(output) < len(spoken):
-            output = spoken.encode()  # the file was lost or cut: what came out first was kept here
-        return HarnessEnd(
+        if len(output) < len(stdout):
+            output = stdout.encode()  # the file in the box was lost or cut
+        return CommandResult(
             return_code=code,
             timed_out=timed_out,
             box_failed=error is not None and error not in ("timeout", "killed", "output_limit"),
@@ -216,28 +227,29 @@ class BuildBox:
             errors=(await self._read("errors"))[-4000:].decode("utf-8", "replace"),
         )
 
-    def _script(self, run: HarnessRun, limit_s: float) -> str:
+    def _script(self, command: BoxCommand, limit_s: float) -> str:
         exports = "\n".join(
-            f"export {name}={shlex.quote(value)}" for name, value in run.env.items()
+            f"export {name}={shlex.quote(value)}" for name, value in command.env.items()
         )
         return _SCRIPT.format(
             workdir=shlex.quote(self._workdir),
             exports=exports,
             kill_after=KILL_AFTER_S,
             limit=max(1, int(limit_s)),
-            argv=shlex.join(run.argv),
+            argv=shlex.join(command.argv),
             scratch=shlex.quote(self._scratch),
         )
 
-    async def spoken(self) -> bytes:
-        """What the harness has said so far, as far as the box still has it."""
+    async def output_so_far(self) -> bytes:
+        """The harness's output until now, as far as the box still has it."""
         return await self._read("output")
 
     async def _read(self, name: str) -> bytes:
         """One of the harness's files, nothing where it cannot be had; the first bytes of it."""
         async with work_folder("read") as folder:
             local = folder / "file"
-            with contextlib.suppress(Exception):  # a builder may have removed it, or its box
+            # A builder may have removed the file, or broken its box.
+            with contextlib.suppress(ProviderFailed), provider_errors():
                 async with asyncio.timeout(STAGE_TIMEOUT_S):
                     await self._sandbox.download(f"{self._scratch}/{name}", local)
                 if local.is_file() and not local.is_symlink():
@@ -269,7 +281,7 @@ class BuildBox:
         """End the box.
 
         Raises:
-            Exception: whatever the provider raises.
+            Exception: any, as the provider's.
         """
         await self._sandbox.stop()
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The zone in which an app is built: what the brief promises, and no other way out.
+"""What a box of our own provider is: a zone with a database and two ways out.
 
 It has the database, Python, Node and environment that the app is graded with, so that what works
-while it is built works when it is graded. What it reaches: its own loopback, the registries through
-their mirror, the policy model through its relay. It is not told where any of them really are.
+while it is built works when it is graded. It reaches its own loopback, the registries through their
+mirror and the policy model through its relay, and never learns where those really are.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from vibench_gym.core.errors import ArtifactRejected, DatabaseUnavailable, Sandb
 from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.gym.box.model_relay import ModelRelay
 from vibench_gym.gym.box.model_route import BOX_PORT, ModelTraffic
-from vibench_gym.sandbox.archive.archive import unpack
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.archive.unpack import unpack
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
+from vibench_gym.sandbox.zone.box import Bind, StateLimitReached
 from vibench_gym.sandbox.zone.uids import UidLease
-from vibench_gym.sandbox.zone.zone import Bind, StateLimitReached, Zone
+from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.local.boxes import AppBoxes
 from vibench_gym.stack.local.database import Database
@@ -48,7 +49,7 @@ _CHANGE_FOLDER = 'cd -- "$0" && exec "$@"'
 
 
 class BuildZone:
-    """One build box; open it, and close it whatever happens."""
+    """One box of our provider; `open` it, and always `close` it."""
 
     def __init__(
         self,
@@ -74,11 +75,6 @@ class BuildZone:
     def running(self) -> bool:
         """Whether it stands."""
         return self._zone is not None
-
-    @property
-    def blocked_hosts(self) -> Mapping[str, int]:
-        """Hosts that were asked for and refused, with the number of times."""
-        return {} if self._mirror is None else self._mirror.blocked_hosts
 
     async def open(self) -> Self:
         """Bring everything up; on failure nothing is left.
@@ -149,7 +145,7 @@ class BuildZone:
         )
         kept = tuple(bind for bind in spec.binds if bind.target != _HIDDEN)
         spec = replace(spec, binds=(*kept, *self._mounts))
-        return await self._standing().run(spec, timeout_s=timeout_s)
+        return await self._open_zone().run(spec, timeout_s=timeout_s)
 
     async def put(self, data: bytes, target: str, *, mode: int) -> None:
         """Write one file to a path below /app, /home/app or /tmp.
@@ -159,7 +155,7 @@ class BuildZone:
             ValueError: the path is elsewhere.
         """
         folder, path = _place(target)
-        await self._standing().put_files(folder, {path: data}, mode=mode)
+        await self._open_zone().put_files(folder, {path: data}, mode=mode)
 
     async def get(self, source: str, target: Path) -> None:
         """Copy one regular file from below /app, /home/app or /tmp; links are not followed.
@@ -171,7 +167,7 @@ class BuildZone:
             ValueError: the path is elsewhere.
         """
         folder, path = _place(source)
-        await self._standing().get_file(folder, path, target, max_bytes=MAX_FILE_BYTES)
+        await self._open_zone().get_file(folder, path, target, max_bytes=MAX_FILE_BYTES)
 
     async def import_app(self, archive: Path) -> None:
         """Unpack an archive of the store into /app.
@@ -180,7 +176,7 @@ class BuildZone:
             ArtifactRejected: it is beyond its budget.
             SandboxUnavailable: it could not be written.
         """
-        zone = self._standing()
+        zone = self._open_zone()
         work = await asyncio.to_thread(WorkFolder, "tree")
         try:
             await asyncio.to_thread(unpack, archive, work.path / "app")
@@ -196,7 +192,7 @@ class BuildZone:
             SandboxUnavailable: it could not be copied.
             StateLimitReached: it did not fit, for want of space on this host.
         """
-        zone = self._standing()
+        zone = self._open_zone()
         try:
             await zone.export_state(destination, folders=("app",))
         except StateLimitReached as error:
@@ -211,22 +207,14 @@ class BuildZone:
         Raises:
             OSError: nothing listens there.
         """
-        return await self._standing().connect(port)
-
-    async def memory_bytes(self) -> int:
-        """What the box's processes use now.
-
-        Raises:
-            SandboxUnavailable: the zone broke.
-        """
-        return (await self._standing().usage()).memory_bytes
+        return await self._open_zone().connect(port)
 
     async def close(self) -> None:
         """End everything; safe to call twice."""
         self._zone = None
         await self._open.aclose()
 
-    def _standing(self) -> Zone:
+    def _open_zone(self) -> Zone:
         if self._zone is None:
             # Not an assertion: a box may have reached the end of its time to live.
             raise BoxClosed("the build box is closed")

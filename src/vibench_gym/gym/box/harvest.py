@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Brings a built app out of its box and into the store, whatever the builder did to the box.
+"""Brings a built app out of its box and into the store, also when the builder broke the box.
 
 Where the provider lets us, the files are read from outside, and nothing in the box takes part. For
 other providers a tar is made inside, and believed no more than the box: it is unpacked as a hostile
@@ -17,9 +17,11 @@ from shlex import quote
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable, VibenchGymError
-from vibench_gym.sandbox.archive.archive import pack_tree, unpack
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
-from vibench_gym.sandbox.zone.zone import StateLimitReached
+from vibench_gym.gym.box.provider_errors import ProviderFailed, provider_errors
+from vibench_gym.sandbox.archive.pack import pack_tree
+from vibench_gym.sandbox.archive.unpack import unpack
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
+from vibench_gym.sandbox.zone.box import StateLimitReached
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,14 +166,15 @@ async def _tree(
 async def _archive(sandbox: AsyncSandbox, folder: str, remote: str, work: Path) -> Path:
     local = work / "app.tar"
     try:
-        result = await sandbox.exec(
-            f"bash -c {quote(_TAR.format(folder=quote(folder), out=quote(remote)))}",
-            timeout_s=ARCHIVE_TIMEOUT_S,
-        )
-        made = result.return_code == 0 and not result.error_type
-        if made:
-            await sandbox.download(remote, local)
-    except Exception as error:  # any provider's failure; the next way is tried
+        with provider_errors():
+            result = await sandbox.exec(
+                f"bash -c {quote(_TAR.format(folder=quote(folder), out=quote(remote)))}",
+                timeout_s=ARCHIVE_TIMEOUT_S,
+            )
+            made = result.return_code == 0 and not result.error_type
+            if made:
+                await sandbox.download(remote, local)
+    except ProviderFailed as error:
         raise _NotHad from error
     if not made or not await asyncio.to_thread(_is_plain, local):
         raise _NotHad
@@ -186,8 +189,9 @@ async def _single_files(sandbox: AsyncSandbox, folder: str, tree: Path, work: Pa
     """
     command = _LIST.format(folder=quote(folder), size=MAX_LIST_BYTES)
     try:
-        result = await sandbox.exec(f"sh -c {quote(command)}", timeout_s=LIST_TIMEOUT_S)
-    except Exception as error:
+        with provider_errors():
+            result = await sandbox.exec(f"sh -c {quote(command)}", timeout_s=LIST_TIMEOUT_S)
+    except ProviderFailed as error:
         raise HarvestFailed(f"the box does not answer: {error}") from error
     if result.error_type or result.return_code != 0:
         raise HarvestFailed(f"the box lists no files: {(result.stderr or '')[-300:]}")
@@ -201,10 +205,11 @@ async def _single_files(sandbox: AsyncSandbox, folder: str, tree: Path, work: Pa
             continue
         fetched = work / f"fetched-{number}"
         try:
-            async with asyncio.timeout(FILE_TIMEOUT_S):
-                await sandbox.download(f"{folder}/{name}", fetched)
-            await asyncio.to_thread(_place, fetched, tree, parts)
-        except Exception as error:  # noqa: BLE001 (one file's loss, whatever the provider raises)
+            with provider_errors():
+                async with asyncio.timeout(FILE_TIMEOUT_S):
+                    await sandbox.download(f"{folder}/{name}", fetched)
+                await asyncio.to_thread(_place, fetched, tree, parts)
+        except ProviderFailed as error:  # one file's loss, not the app's
             lost.append(f"{name}: {error}"[:300])
     return lost
 

@@ -76,7 +76,7 @@ class BubblewrapProviderConfig(Settings):
 
 @dataclass(slots=True)
 class _Sandbox:
-    """What a handle stands for."""
+    """A box, as its handle's `raw`."""
 
     zone: BuildZone
     workdir: str
@@ -102,7 +102,7 @@ class BubblewrapProvider:
         self._sandboxes: dict[str, _Sandbox] = {}
 
     async def find_host(self) -> Host:
-        """Find what boxes are made of; once per provider.
+        """Find what boxes are made of (toolchain, templates, registries); once per provider.
 
         Raises:
             OperatorFault: a part is not on this host; says how to install it.
@@ -144,8 +144,8 @@ class BubblewrapProvider:
         app_model = options.pop(APP_MODEL_OPTION, None)
         if options:
             raise ValueError(f"unknown provider_options: {', '.join(sorted(options))}")
-        given = None if app_model is None else AppModelConfig.model_validate(app_model)
-        stack = self._config.stack.model_copy(update={"app_model": given})
+        model_of_app = None if app_model is None else AppModelConfig.model_validate(app_model)
+        stack = self._config.stack.model_copy(update={"app_model": model_of_app})
         resources = SandboxResources.from_mapping(_plain(spec.resources))
         if resources.memory_mib:
             memory = min(resources.memory_mib * MIB, stack.app.memory_bytes)
@@ -190,12 +190,11 @@ class BubblewrapProvider:
         """Copy one file into the box, below /app, /home/app or /tmp.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it is no regular file, or cannot be read.
             ValueError: the target is elsewhere.
             VibenchGymError: it could not be written.
         """
-        data = await asyncio.to_thread(Path(source_path).read_bytes)
-        mode = 0o755 if os.access(source_path, os.X_OK) else 0o644
+        data, mode = await asyncio.to_thread(_read_regular, Path(source_path))
         await _zone(handle).put(data, self._absolute(handle, target_path), mode=mode)
 
     async def download_file(
@@ -235,10 +234,6 @@ class BubblewrapProvider:
     def model_traffic(self, handle: SandboxHandle) -> ModelTraffic:
         """What went over the box's model route."""
         return _zone(handle).traffic
-
-    def blocked_hosts(self, handle: SandboxHandle) -> Mapping[str, int]:
-        """Hosts that the box was refused, with the number of times."""
-        return _zone(handle).blocked_hosts
 
     async def endpoint(self, handle: SandboxHandle, port: int) -> SandboxEndpoint:
         """A URL on this host's loopback that leads to a declared port of the box.
@@ -285,7 +280,7 @@ class BubblewrapProvider:
 
 
 def _plain(resources: SandboxResources | Mapping[str, Any]) -> dict[str, Any]:
-    """A spec holds the class, whatever it was made from; its type says either."""
+    """A spec's resources as a mapping; by its type it may hold either."""
     if isinstance(resources, SandboxResources):
         return asdict(resources)
     return dict(resources)
@@ -294,3 +289,10 @@ def _plain(resources: SandboxResources | Mapping[str, Any]) -> dict[str, Any]:
 def _zone(handle: SandboxHandle) -> BuildZone:
     sandbox: _Sandbox = handle.raw
     return sandbox.zone
+
+
+def _read_regular(source: Path) -> tuple[bytes, int]:
+    """A file's content and mode; anything else could block (a pipe), or has no content."""
+    if not source.is_file():
+        raise FileNotFoundError(f"not a regular file: {source}")
+    return source.read_bytes(), 0o755 if os.access(source, os.X_OK) else 0o644

@@ -22,7 +22,7 @@ from vibench_gym.core.errors import ConfigError, OperatorFault
 from vibench_gym.core.rundir import write_atomic
 from vibench_gym.core.tasks.references import CHECKOUT_RESULTS
 from vibench_gym.core.tasks.task import MVP, ON_MVP, artifacts_of, bundled_tasks_dir
-from vibench_gym.gym.agent.brief import MAX_ITERATIONS, OwnPrompt, ViBenchPrompt
+from vibench_gym.gym.rows.brief import MAX_ITERATIONS, OwnPrompt, ViBenchPrompt
 from vibench_gym.gym.rows.earlier_mvps import EarlierMvp, earlier_mvps
 from vibench_gym.gym.rows.rows import row
 from vibench_gym.gym.rows.vibench_layout import family, needs_app_key, prds_folder, reference_tree
@@ -30,7 +30,7 @@ from vibench_gym.gym.rows.vibench_layout import family, needs_app_key, prds_fold
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from vibench_gym.gym.agent.brief import BuilderPrompt
+    from vibench_gym.gym.rows.brief import BuilderPrompt
     from vibench_gym.gym.rows.earlier_mvps import Selector
 
 ALL = "all"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vibench_gym.core.errors import TaskInvalid
 from vibench_gym.core.tasks.files import TaskFolder
 from vibench_gym.core.tasks.task import MVP, ON_MVP, artifacts_of, load_task
-from vibench_gym.gym.agent.brief import OwnPrompt
+from vibench_gym.gym.rows.brief import OwnPrompt
 from vibench_gym.gym.rows.vibench_layout import PRDS, known_exceptions, needs_app_key
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.tasks.task import Task
-    from vibench_gym.gym.agent.brief import BuilderPrompt
+    from vibench_gym.gym.rows.brief import BuilderPrompt
 
 REFERENCE_TREE = {"source": "reference"}
 

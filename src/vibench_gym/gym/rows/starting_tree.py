@@ -15,8 +15,8 @@ from vibench_gym.core.errors import ArtifactRejected, Problem, SandboxUnavailabl
 from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES
 from vibench_gym.core.tasks.task import MVP, ON_MVP
 from vibench_gym.gym.rows.vibench_layout import reference_tree
-from vibench_gym.sandbox.archive.archive import pack_tree
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.archive.pack import pack_tree
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -63,10 +63,10 @@ def measured_answer(
 ) -> VerifyAnswer:
     """The answer of a finished rollout; `provider` held its app, by NeMo Gym's name."""
     stored = [_stored(directory, plan) for plan in task.plans]
-    results = [_result(task, plan, *one) for plan, one in zip(task.plans, stored, strict=True)]
+    results = [_result(task, plan, *pair) for plan, pair in zip(task.plans, stored, strict=True)]
     phases = {timing.phase: timing.seconds for timing in record.timings}
-    records = [found for found, _ in stored if found is not None]
-    usage = [use for found in records for use in found.usage]
+    records = [plan_record for plan_record, _ in stored if plan_record is not None]
+    usage = [use for plan_record in records for use in plan_record.usage]
     setup_s = record.setup.duration_s if record.setup else phases.get("setup", 0.0)
     answer = _summary(
         results,
@@ -81,7 +81,7 @@ def measured_answer(
             "artifact_extraction_time_s": phases.get("unpack", 0.0),
             "setup_time_s": setup_s,
             "grading_time_s": phases.get("plans", 0.0),
-            "queue_time_s": max((_phase(found, "queue") for found in records), default=0.0),
+            "queue_time_s": max((_phase(one, "queue") for one in records), default=0.0),
             "grader_input_tokens": sum(use.input_tokens for use in usage),
             "grader_output_tokens": sum(use.output_tokens for use in usage),
             "results_path": str(directory.path),
@@ -94,7 +94,7 @@ def missing_answer(task: Task, detail: str) -> VerifyAnswer:
     """The builder left nothing behind: a failed build, a valid zero."""
     message = detail or "the builder left no app behind"
     return _summary(
-        _blank(task, PlanStatus.SETUP_FAILED, message),
+        _unscored_plans(task, PlanStatus.SETUP_FAILED, message),
         reward=0.0,
         failure_kind=gym_kind(ArtifactStatus.MISSING.value),
         failure_reason=message,
@@ -108,8 +108,13 @@ def unmeasured_answer(plans: Task | Sequence[str], kind: str, reason: str) -> Ve
     `plans` are the task's, or their names where there is no task to be had; `kind` is a name that
     NeMo Gym knows, or one with our prefix.
     """
+    failed = PlanStatus.GRADER_FAILED
+    if isinstance(plans, Task):
+        results = _unscored_plans(plans, failed, reason)
+    else:
+        results = [_unscored(name, name, failed, reason) for name in plans]
     return _summary(
-        _blank(plans, PlanStatus.GRADER_FAILED, reason),
+        results,
         reward=0.0,
         mask_sample=True,
         failure_kind=kind,
@@ -144,7 +149,7 @@ def _observation(
     kind = gym_kind(record.failure_kind)
     lost = kind == gym_kinds.PROVIDER_UNAVAILABLE
     peak = max((plan.peak_memory_bytes for plan in plans), default=0)
-    seen = SandboxObservation(
+    observation = SandboxObservation(
         role="verifier",
         provider=provider,
         outcome="sandbox_error" if lost else "completed",
@@ -152,7 +157,7 @@ def _observation(
         peak_memory_mib=peak / MIB if peak else None,
         error_type=kind if lost else None,
     )
-    return seen.model_dump(mode="json", exclude_none=True)
+    return observation.model_dump(mode="json", exclude_none=True)
 
 
 def _stored(directory: RolloutDir, plan: TestPlan) -> tuple[PlanRecord | None, Scorecard | None]:
@@ -165,7 +170,7 @@ def _result(
     task: Task, plan: TestPlan, record: PlanRecord | None, card: Scorecard | None
 ) -> PlanResult:
     if record is None or card is None:
-        return _blank_result(task, plan, PlanStatus.GRADER_FAILED, "was not measured")
+        return _unscored_plan(task, plan, PlanStatus.GRADER_FAILED, "was not measured")
     passed = sum(step.outcome is StepOutcome.PASSED for step in card.steps)
     return PlanResult(
         test_plan=plan.id,
@@ -182,42 +187,33 @@ def _result(
     )
 
 
-def _blank(plans: Task | Sequence[str], status: PlanStatus, error: str) -> list[PlanResult]:
-    if isinstance(plans, Task):
-        return [_blank_result(plans, plan, status, error) for plan in plans.plans]
-    return [_named_only(name, status, error) for name in plans]
-
-
-def _blank_result(task: Task, plan: TestPlan, status: PlanStatus, error: str) -> PlanResult:
-    return PlanResult(
-        test_plan=plan.id,
-        path=_path(task, plan),
-        status=status,
-        score=0,
-        full_points=plan.full_points,
-        normalized_score=0.0,
-        steps_total=len(plan.steps),
-        steps_passed=0,
-        seeding_failed=False,
-        error=error[:MAX_DETAIL_CHARS],
-        duration_s=0.0,
-    )
-
-
-def _named_only(name: str, status: PlanStatus, error: str) -> PlanResult:
+def _unscored(
+    name: str, path: str, status: PlanStatus, error: str, *, full_points: float = 0, steps: int = 0
+) -> PlanResult:
+    """A plan without a scorecard."""
     return PlanResult(
         test_plan=name,
-        path=name,
+        path=path,
         status=status,
         score=0,
-        full_points=0,
+        full_points=full_points,
         normalized_score=0.0,
-        steps_total=0,
+        steps_total=steps,
         steps_passed=0,
         seeding_failed=False,
         error=error[:MAX_DETAIL_CHARS],
         duration_s=0.0,
     )
+
+
+def _unscored_plan(task: Task, plan: TestPlan, status: PlanStatus, error: str) -> PlanResult:
+    points, steps = plan.full_points, len(plan.steps)
+    path = _path(task, plan)
+    return _unscored(plan.id, path, status, error, full_points=points, steps=steps)
+
+
+def _unscored_plans(task: Task, status: PlanStatus, error: str) -> list[PlanResult]:
+    return [_unscored_plan(task, plan, status, error) for plan in task.plans]
 
 
 def _path(task: Task, plan: TestPlan) -> str:
@@ -256,5 +252,5 @@ def _summary(
 
 
 def _rate(values: Iterable[bool]) -> float:
-    found = list(values)
-    return sum(found) / len(found) if found else 0.0
+    flags = list(values)
+    return sum(flags) / len(flags) if flags else 0.0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The resources server: what NeMo Gym calls, and nothing more than the way to what answers.
+"""The resources server: NeMo Gym's routes, and the parts that answer them.
 
 Annotations are evaluated here: FastAPI reads the requests' types from them.
 """
@@ -70,7 +70,7 @@ class VibenchResourcesServer(SimpleResourcesServer):
                 try:
                     yield state
                 finally:
-                    await verification.rollouts.aclose()
+                    await verification.cache.aclose()
 
         app.router.lifespan_context = lifespan
         return app
@@ -89,12 +89,12 @@ class VibenchResourcesServer(SimpleResourcesServer):
             store=ArtifactStore(store),
             app_model=app_model(config) is not None,
         )
-        answers = VerifyCache(run / ".answers", cleanup_grace_s=config.cleanup_grace_s)
+        cache = VerifyCache(run / ".answers", cleanup_grace_s=config.cleanup_grace_s)
         return Verification(
             rows=rows,
             store=ArtifactStore(store),
             run=RunDir(run),
-            rollouts=answers,
+            cache=cache,
             grader=self.make_grader(),
             provider=self._provider(),
             keep_traces=config.keep_evaluation_artifacts,
@@ -143,12 +143,12 @@ class VibenchResourcesServer(SimpleResourcesServer):
 
     async def aggregate_metrics(self, body: AggregateMetricsRequest) -> AggregateMetrics:
         """NeMo Gym's metrics and ours, and the share of masked rows, which it takes out before."""
-        found = await super().aggregate_metrics(body)
+        shipped = await super().aggregate_metrics(body)
         masking = metrics.masking(body.verify_responses)
-        return found.model_copy(
+        return shipped.model_copy(
             update={
-                "agent_metrics": {**found.agent_metrics, **masking},
-                "key_metrics": {**found.key_metrics, **masking},
+                "agent_metrics": {**shipped.agent_metrics, **masking},
+                "key_metrics": {**shipped.key_metrics, **masking},
             }
         )
 

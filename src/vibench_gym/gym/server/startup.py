@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator has to see to is told when the server starts, with the fix, not row by row."""
+"""Checks when the server starts; what the operator has to fix is said once, not row by row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vibench_gym.core.tasks.task import load_benchmark
 from vibench_gym.grading.base import VibenchSettings
 from vibench_gym.grading.kinds import GRADERS
 from vibench_gym.grading.models.sources import EndpointModels, ReplayModels
-from vibench_gym.gym.server.host_limiter import private_folder
+from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.stack.app_model import app_model_key
 from vibench_gym.stack.kinds import require_app_model_route, stack_checks, stack_kind
@@ -102,17 +102,8 @@ def grader_models(config: VibenchResourcesServerConfig, servers: Mapping[str, An
 
     qa = endpoint(config.grader_model_name)
     seeder = endpoint(config.seeder_model_name) if config.seeder_model_name else None
-    check_endpoint(qa)
+    OpenAIChatModel(qa)  # refuses an endpoint that cannot be called from here
     return lambda _task: EndpointModels(qa, seeder)
-
-
-def check_endpoint(model: ModelConfig) -> None:
-    """Refuse an endpoint that cannot be called from here.
-
-    Raises:
-        ConfigError: its URL is unusable, or the key is missing.
-    """
-    OpenAIChatModel(model)
 
 
 def app_model(config: VibenchResourcesServerConfig) -> AppModelConfig | None:

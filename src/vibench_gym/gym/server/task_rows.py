@@ -57,7 +57,7 @@ class TaskRows:
         task = load_task(folder, row.artifact, exceptions=self.exceptions.get(row.app))
         task = replace(task, needs_app_model=needs_model(row))
         if row.test_assets_dir is not None:
-            # Only ever used from the task itself; named here so that a wrong row is told.
+            # Grading takes the task's own folder; this only refuses a row that names another.
             _below(row, row.test_assets_dir, "test_assets")
         if not row.test_plans:
             return task
@@ -92,9 +92,9 @@ class TaskRows:
         )
 
     def missing_model(self, row: VibenchTask) -> str:
-        """Why the row's app cannot do what it is for, nothing where it can.
+        """Why the row's app cannot work here; empty where it can.
 
-        An app that has to call a model and is given none would fail for a reason that is ours.
+        An app that has to call a model and is given none would fail through our fault.
         """
         if self.app_model or not needs_model(row):
             return ""

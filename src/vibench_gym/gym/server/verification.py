@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `/verify` does, without HTTP: from a built app in the store to one answer for good.
 
-A defect of ours or of the operator's is no score: it masks the row and is not stored, so that the
-same call, made again when it is mended, grades what was built.
+A defect of ours, or something that the operator has to mend, is no score: it masks the row and is
+not stored, so that the same call, made again after the repair, grades what was built. This is the
+one place on the grading side of the server that turns an unforeseen exception into such an answer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hashlib
 import json
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nemo_gym import failure_kinds as gym_kinds
@@ -46,12 +48,12 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Everything that answering takes."""
+    """Answers `/verify`; one per server."""
 
     rows: TaskRows
     store: ArtifactStore
     run: RunDir
-    rollouts: VerifyCache
+    cache: VerifyCache
     grader: RolloutGrader
     provider: str
     """What holds the apps that are graded, by NeMo Gym's name."""
@@ -74,16 +76,11 @@ class Verification:
         if request.artifact_sha256 is None:
             answer = missing_answer(task, detail)
         else:
-            answer = await self._graded(task, request, request.artifact_sha256)
+            digest = request.artifact_sha256
+            key = rollout_key(task, request.identity, digest)
+            grade = partial(self._grade, task, request.label, digest, key)
+            answer = await self.cache.answer(key, grade)
         return with_harness(answer, request.harness_status, detail)
-
-    async def _graded(self, task: Task, request: VibenchVerifyRequest, digest: str) -> VerifyAnswer:
-        key = rollout_key(task, request.identity, digest)
-
-        async def grade() -> GradingResult:
-            return await self._grade(task, request.label, digest, key)
-
-        return await self.rollouts.answer(key, grade)
 
     async def _grade(self, task: Task, label: str, digest: str, key: str) -> GradingResult:
         try:
@@ -109,7 +106,7 @@ class Verification:
             _LOG.exception("grading %s failed", folder)
             reason = f"{type(defect).__name__}: {defect}"
             return _unmeasured(task, gym_kinds.VERIFIER_ERROR, reason)
-        # A defect or a clock that was set, met while grading, is to be mended like any other.
+        # Grading itself met a defect, or a clock that was set: to be repaired as well.
         mended_later = answer.mask_sample and answer.failure_kind == gym_kinds.VERIFIER_ERROR
         return GradingResult(answer, final=not mended_later)
 

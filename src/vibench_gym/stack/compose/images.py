@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import PrerequisiteMissing
-from vibench_gym.sandbox.zone.daemon.root import ETC_OF_HOST, USERS, etc_texts
+from vibench_gym.sandbox.zone.daemon.rootfs import ETC_OF_HOST, USERS, etc_texts
 from vibench_gym.stack.toolchain.chromium import find_chromium
 from vibench_gym.stack.toolchain.toolchain import find_toolchain
 

@@ -13,7 +13,7 @@ import secrets
 from typing import TYPE_CHECKING, Literal, Self
 
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.sandbox.cleanup import docker_objects, janitor
+from vibench_gym.sandbox.cleanup import docker_labels, janitor
 from vibench_gym.stack.compose import compose_file, relay_client, relay_server
 from vibench_gym.stack.compose.engine import LABEL, Engine
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+    from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
     from vibench_gym.stack.readiness import Family
 
 type Service = Literal["net", "app", "shell", "database", "browser"]
@@ -62,7 +62,7 @@ class Project:
         self._services = services
         self._work: WorkFolder | None = None
         self._is_up = False
-        self._entry = docker_objects.entry((engine.docker,), engine.env, self.label)
+        self._entry = docker_labels.entry((engine.docker,), engine.env, self.label)
 
     @property
     def label(self) -> str:
@@ -91,7 +91,7 @@ class Project:
             SandboxUnavailable: the engine does not bring them up.
         """
         try:
-            janitor.register(self._entry, docker_objects.KIND)
+            janitor.register(self._entry, docker_labels.KIND)
             await self._up()
             await self._await_relay()
         except BaseException:
@@ -119,9 +119,9 @@ class Project:
 
     def _remove(self) -> None:
         if self._is_up:
-            gone = docker_objects.remove((self.engine.docker,), self.engine.env, self.label)
+            gone = docker_labels.remove((self.engine.docker,), self.engine.env, self.label)
         else:  # the engine may still be making what a client that was killed had asked for
-            gone = docker_objects.remove_for_sure(self._entry, quiet_s=_QUIET_S)
+            gone = docker_labels.remove_until_quiet(self._entry, quiet_s=_QUIET_S)
         if gone:
             janitor.forget(self._entry)
         work, self._work = self._work, None

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import AppSetupFailed
-from vibench_gym.sandbox.zone.zone import StateLimitReached
+from vibench_gym.sandbox.zone.box import StateLimitReached
 from vibench_gym.stack.compose import file_transfer, process
 from vibench_gym.stack.compose.app_host import ComposeAppHost, outward_ports
 from vibench_gym.stack.compose.database import start_database, stop_database

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from vibench_gym.sandbox.zone.zone import Box, Zone
+    from vibench_gym.sandbox.zone.box import Box
+    from vibench_gym.sandbox.zone.zone import Zone
     from vibench_gym.stack.local.boxes import AppBoxes
     from vibench_gym.stack.readiness import Connect
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.zone.zone import Bind, BoxSpec
+from vibench_gym.sandbox.zone.box import Bind, BoxSpec
 from vibench_gym.stack import postgres
 from vibench_gym.stack.app_model import app_model_env
 

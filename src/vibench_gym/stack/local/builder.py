@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+    from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
     from vibench_gym.stack.base import Seed, SetupReport
 
 

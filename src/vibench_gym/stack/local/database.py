@@ -13,13 +13,14 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.zone.zone import Bind, BoxSpec
+from vibench_gym.sandbox.zone.box import Bind, BoxSpec
 from vibench_gym.stack import postgres
 from vibench_gym.stack.postgres import PostgresNotStarted
 
 if TYPE_CHECKING:
     from vibench_gym.core.config import ProcessLimits
-    from vibench_gym.sandbox.zone.zone import Box, Zone
+    from vibench_gym.sandbox.zone.box import Box
+    from vibench_gym.sandbox.zone.zone import Zone
     from vibench_gym.stack.toolchain.postgres import PostgresBinaries
 
 INIT_TIMEOUT_S = 120.0

@@ -9,8 +9,8 @@ import os
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import AppSetupFailed, SandboxUnavailable
-from vibench_gym.sandbox.cleanup.janitor import remove_tree
-from vibench_gym.sandbox.zone.zone import UidLease, Zone
+from vibench_gym.sandbox.cleanup.tree_removal import remove_tree
+from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack.local.app_host import ZoneAppHost
 from vibench_gym.stack.local.database import Database
 from vibench_gym.stack.set_up import SetUp
@@ -18,6 +18,7 @@ from vibench_gym.stack.set_up import SetUp
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vibench_gym.sandbox.zone.uids import UidLease
     from vibench_gym.stack.local.boxes import AppBoxes
     from vibench_gym.stack.local.host import Host
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import PrerequisiteMissing
-from vibench_gym.sandbox.zone.zone import Bind, BoxSpec, UidLease, Zone
+from vibench_gym.sandbox.zone.box import Bind, BoxSpec
+from vibench_gym.sandbox.zone.uids import UidLease
+from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack.cache import made_once_async
 from vibench_gym.stack.local.database import Database
 from vibench_gym.stack.postgres import failure_is_ours

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Coding harnesses, a module or folder each, and the table in which they are registered."""
+"""Who builds: a module or folder for each harness, and the registry that names them."""

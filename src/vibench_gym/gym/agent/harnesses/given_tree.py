@@ -1,45 +1,58 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builders that build nothing: `oracle` hands over a tree that is there, `nop` an empty one.
+"""Harnesses that build nothing: `oracle` hands over a tree that is there, `nop` an empty one.
 
-For what no model is needed to know: whether the reference implementations are graded as they
-should, whether a folder would be, whether nothing at all is worth nothing. What they hand over goes
-the way of every built app: into the store, to `/verify` by its digest, into the report.
+They answer questions that need no model: is the reference implementation graded as it should be, is
+some folder, is an empty folder worth nothing? What they hand over goes the way of every built app:
+into the store, to `/verify` by its digest, into the report.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from vibench_gym.core.errors import ConfigError, TaskInvalid
+from pydantic import BaseModel
+
+from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.tasks.task import bundled_tasks_dir
-from vibench_gym.gym.agent.build import Build
+from vibench_gym.gym.agent.harnesses.base import NoSettings, TreeHarness
 from vibench_gym.gym.rows.starting_tree import store_tree
 from vibench_gym.gym.rows.vibench_layout import prds_folder, reference_tree
-from vibench_gym.gym.wire import HarnessStatus
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from vibench_gym.core.artifact import ArtifactStore
     from vibench_gym.gym.wire import VibenchTask
 
-type GivenKind = Literal["oracle", "nop"]
+
+class OracleSettings(BaseModel):
+    """Settings of `oracle`."""
+
+    oracle_tree: str | None = None
+    """An absolute path to hand over, `{app}` and `{artifact}` filled in; references if None."""
+    vibench_repo_root: str | None = None
+    """Where the oracle finds reference implementations, before the bundled tasks'."""
 
 
 @dataclass(frozen=True, slots=True)
-class GivenTree:
-    """Hands over trees instead of building."""
+class Oracle(TreeHarness):
+    """Hands over a reference implementation, or a folder that the operator names."""
 
-    kind: GivenKind
-    store: ArtifactStore
+    name: ClassVar[str] = "oracle"
+    settings_model: ClassVar[type[BaseModel]] = OracleSettings
+
     vibench_root: Path | None = None
     """Where reference implementations are looked for before the bundled tasks."""
     pattern: str | None = None
     """A folder to hand over instead, `{app}` and `{artifact}` filled in."""
+
+    @classmethod
+    def from_settings(cls, settings: OracleSettings) -> Self:
+        """As the agent's settings say."""
+        root = settings.vibench_repo_root
+        return cls(Path(root).expanduser() if root else None, settings.oracle_tree)
 
     def check(self) -> None:
         """See once that the settings are good.
@@ -52,29 +65,9 @@ class GivenTree:
                 f"oracle_tree {self.pattern!r} is not absolute: servers run in different folders"
             )
 
-    async def build(self, row: VibenchTask) -> Build:
-        """The row's tree in the store; skipped where there is none.
-
-        Raises:
-            OSError: our own disk failed.
-        """
-        started = time.monotonic()
-        try:
-            digest = await asyncio.to_thread(self._stored, row.app, row.artifact)
-        except (ConfigError, TaskInvalid) as fault:
-            return Build(HarnessStatus.SKIPPED, str(fault))
-        spent = time.monotonic() - started
-        return Build(HarnessStatus.OK, artifact_sha256=digest, harvest_s=spent)
-
-    def _stored(self, app: str, artifact: str) -> str:
-        if self.kind == "nop":
-            work = WorkFolder("nop")
-            try:
-                (work.path / "app").mkdir()
-                return store_tree(work.path / "app", self.store)
-            finally:
-                work.remove()
-        return store_tree(self._tree(app, artifact), self.store)
+    def store_tree(self, row: VibenchTask, store: ArtifactStore) -> str:
+        """The row's reference implementation, or the folder named for it."""
+        return store_tree(self._tree(row.app, row.artifact), store)
 
     def _tree(self, app: str, artifact: str) -> Path:
         if self.pattern is not None:
@@ -86,13 +79,13 @@ class GivenTree:
         if self.vibench_root is not None:
             roots.insert(0, prds_folder(self.vibench_root) / app)
         task = next((folder for folder in roots if folder.is_dir()), None)
-        found = None if task is None else reference_tree(task, artifact)
-        if found is None:
+        reference = None if task is None else reference_tree(task, artifact)
+        if reference is None:
             raise ConfigError(
                 f"there is no reference implementation of {app}/{artifact}; oracle_tree names "
                 "another folder to grade"
             )
-        return found
+        return reference
 
     def _named(self, app: str, artifact: str) -> Path:
         try:
@@ -102,3 +95,27 @@ class GivenTree:
                 f"oracle_tree {self.pattern!r} has other placeholders than {{app}} and {{artifact}}"
             ) from error
         return Path(filled).expanduser()
+
+
+@dataclass(frozen=True, slots=True)
+class Nop(TreeHarness):
+    """Hands over an empty folder."""
+
+    name: ClassVar[str] = "nop"
+
+    @classmethod
+    def from_settings(cls, settings: NoSettings) -> Self:
+        """There is nothing to set."""
+        del settings
+        return cls()
+
+    def check(self) -> None:
+        """There is nothing to check."""
+
+    def store_tree(self, row: VibenchTask, store: ArtifactStore) -> str:
+        """An empty folder, for every row the same."""
+        del row
+        with WorkFolder("nop") as work:
+            empty = work / "app"
+            empty.mkdir()
+            return store_tree(empty, store)

@@ -12,7 +12,7 @@ from vibench_gym.llm.replay.script.player import DONE_TEXT, next_call
 
 if TYPE_CHECKING:
     from vibench_gym.llm.replay.cassette import Request
-    from vibench_gym.llm.replay.script.player import Script
+    from vibench_gym.llm.replay.script.items import Script
 
 _CHARS_PER_TOKEN = 4
 
@@ -25,15 +25,15 @@ def play(script: Script, request: Request) -> Completion:
     """
     call = next_call(script, request.messages)
     if call is None:
-        message, finish, said = Message("assistant", DONE_TEXT), "stop", DONE_TEXT
+        message, finish, output = Message("assistant", DONE_TEXT), "stop", DONE_TEXT
     else:
         message = Message("assistant", tool_calls=(call,))
-        finish, said = "tool_calls", call.name + call.raw_arguments
+        finish, output = "tool_calls", call.name + call.raw_arguments
     sizes = [_size(turn) for turn in request.messages]
     asked = sum(sizes) + len(json.dumps(request.tools))
     # As with a prompt cache: everything before the last exchange has been seen.
     cached = asked - sum(sizes[-2:]) if call is not None and len(sizes) > 2 else 0  # noqa: PLR2004
-    usage = Usage(_tokens(asked), _tokens(len(said)), _tokens(cached) if cached > 0 else 0)
+    usage = Usage(_tokens(asked), _tokens(len(output)), _tokens(cached) if cached > 0 else 0)
     return Completion(message, finish, usage, needs_history=True)
 
 

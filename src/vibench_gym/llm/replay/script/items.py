@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from vibench_gym.core.toolset import Tool
     from vibench_gym.llm.replay.script.snapshot import Locator
 
 
@@ -25,7 +26,7 @@ class Looks:
 class Action:
     """One tool call; `locators` are arguments that name an element of the last snapshot."""
 
-    tool: str
+    tool: type[Tool]
     arguments: Mapping[str, Any]
     locators: Mapping[str, Locator]
     non_fatal: str | None = None
@@ -69,11 +70,14 @@ class ScriptStep:
     items: tuple[Item, ...]
 
 
+type ScriptRole = Literal["qa", "seed"]
+
+
 @dataclass(frozen=True, slots=True)
 class Script:
     """A loaded script."""
 
-    role: Literal["qa", "seed"]
+    role: ScriptRole
     steps: tuple[ScriptStep, ...]
     source: str = "<script>"
 

@@ -17,25 +17,26 @@ import yaml
 
 from vibench_gym.core.errors import Problem, TaskInvalid
 from vibench_gym.core.scoring.fatality import is_non_fatal
+from vibench_gym.llm.replay.script.expressions import ExpressionReader, compiled_pattern
 from vibench_gym.llm.replay.script.items import (
     Action,
     Capture,
     CheckItem,
     Item,
-    Looks,
     Script,
     ScriptStep,
     When,
     always_checks,
     judges_first,
 )
-from vibench_gym.llm.replay.script.snapshot import Locator, LocatorSyntax
-from vibench_gym.llm.replay.script.template import placeholders, unknown_placeholders
-from vibench_gym.llm.replay.script.tools import LOCATED, ROLE_TOOLS, SHELL_TOOLS, STRING_PARAMETERS
-from vibench_gym.llm.replay.script.yaml_reader import YamlReader, compose
+from vibench_gym.llm.replay.script.yaml_reader import compose
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from vibench_gym.core.toolset import Tool, ToolSet
+    from vibench_gym.llm.replay.script.items import ScriptRole
+    from vibench_gym.llm.replay.script.snapshot import Locator
 
 MAX_SCRIPT_BYTES = 1024 * 1024
 MAX_DEPTH = 20
@@ -43,8 +44,11 @@ MAX_DEPTH = 20
 type PlanSteps = Sequence[str] | Mapping[str, str]
 """Names of a plan's steps in order; as a mapping with their prose, quotes are checked as well."""
 
+type ScriptTools = Mapping[ScriptRole, ToolSet[Tool]]
+"""The tools that a role's scripts may call; the agents' own, so that no copy can go stale."""
 
-def load_script(path: Path, plan_steps: PlanSteps | None = None) -> Script:
+
+def load_script(path: Path, tools: ScriptTools, plan_steps: PlanSteps | None = None) -> Script:
     """Load and check a script; `plan_steps` are those of the plan that a QA script is for.
 
     Raises:
@@ -57,18 +61,22 @@ def load_script(path: Path, plan_steps: PlanSteps | None = None) -> Script:
         text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskInvalid([Problem(str(path), 1, f"cannot read the script: {error}")]) from error
-    return parse_script(text, source=str(path), plan_steps=plan_steps)
+    return parse_script(text, tools, source=str(path), plan_steps=plan_steps)
 
 
 def parse_script(
-    text: str, *, source: str = "<script>", plan_steps: PlanSteps | None = None
+    text: str,
+    tools: ScriptTools,
+    *,
+    source: str = "<script>",
+    plan_steps: PlanSteps | None = None,
 ) -> Script:
     """Like `load_script`, from text.
 
     Raises:
         TaskInvalid: the text breaks the format; names every problem.
     """
-    reader = _Reader(source)
+    reader = _Reader(source, tools=tools)
     root = compose(text, source)
     if isinstance(plan_steps, Mapping):
         reader.prose = plan_steps
@@ -79,11 +87,11 @@ def parse_script(
 
 
 @dataclass
-class _Reader(YamlReader):
+class _Reader(ExpressionReader):
     """Reads a script's nodes."""
 
-    role: Literal["qa", "seed"] = "qa"
-    captured: set[str] = field(default_factory=set)
+    tools: ScriptTools = field(kw_only=True)
+    role: ScriptRole = "qa"
     prose: Mapping[str, str] = field(default_factory=dict)
     step_name: str = ""
 
@@ -94,7 +102,7 @@ class _Reader(YamlReader):
         top = self.mapping(root, "a script", required=("role", "steps"))
         self.only(top, ("role", "steps"))
         role = self.text(top["role"]) if "role" in top else ""
-        if role not in ROLE_TOOLS and "role" in top:
+        if role not in ("qa", "seed") and "role" in top:
             self.problem(top["role"], f"role is {role!r}; it must be qa or seed")
         self.role = "seed" if role == "seed" else "qa"
         nodes = self.sequence(top["steps"], "steps") if "steps" in top else []
@@ -170,9 +178,11 @@ class _Reader(YamlReader):
     def check(
         self, node: yaml.Node, entries: Mapping[str, yaml.Node], kind: Literal["check", "expect"]
     ) -> CheckItem:
-        wanted = "check" if self.role == "qa" else "expect"
-        if kind != wanted:
-            self.problem(node, f"`{kind}` does not belong in a {self.role} script; use `{wanted}`")
+        expected = "check" if self.role == "qa" else "expect"
+        if kind != expected:
+            self.problem(
+                node, f"`{kind}` does not belong in a {self.role} script; use `{expected}`"
+            )
         optional = ("see", "not_see", "non_fatal") if kind == "check" else ("see", "not_see")
         self.only(entries, (kind, *optional))
         text = self.text(entries[kind])
@@ -208,91 +218,55 @@ class _Reader(YamlReader):
             self.problem(node, f"{name!r} is no name for a captured value: use lower case letters")
         pattern = self.pattern(value)
         self.captured.add(name)
-        if (compiled := _compile(pattern)) is not None and compiled.groups < 1:
+        if (compiled := compiled_pattern(pattern)) is not None and compiled.groups < 1:
             self.problem(value, "the regex of `capture` needs a group")
         return Capture(name, pattern, self.non_fatal(entries))
 
     def action(self, node: yaml.Node, entries: Mapping[str, yaml.Node]) -> Action | None:
-        tools = [key for key in entries if key != "non_fatal"]
-        if len(tools) != 1:
-            self.problem(node, f"an item has one key, the tool's name; this has {tools}")
+        names = [key for key in entries if key != "non_fatal"]
+        if len(names) != 1:
+            self.problem(node, f"an item has one key, the tool's name; this has {names}")
             return None
-        tool = tools[0]
-        parameters = ROLE_TOOLS[self.role].get(tool)
-        if parameters is None:
-            self.problem(node, f"{tool!r} is no tool or item of a {self.role} script")
+        name = names[0]
+        tool = self.tools[self.role].get(name)
+        if tool is None:
+            self.problem(node, f"{name!r} is no tool or item of a {self.role} script")
             return None
-        given = self.mapping(entries[tool], f"arguments of {tool}", allow_empty=True)
-        for name, argument in given.items():
-            if name not in parameters:
-                self.problem(
-                    argument, f"{tool} has no argument {name!r}; it has {list(parameters)}"
-                )
-        for name, required in parameters.items():
-            if required and name not in given:
-                self.problem(node, f"{tool} needs the argument {name!r}")
-        located: dict[str, Locator] = {
-            name: locator
-            for name in LOCATED
-            if name in given and (locator := self.locator(given[name])) is not None
-        }
-        plain = {
-            name: self.value(
-                argument, free=tool in SHELL_TOOLS, as_written=name in STRING_PARAMETERS
-            )
-            for name, argument in given.items()
-            if name not in LOCATED
-        }
+        arguments = self.mapping(entries[name], f"arguments of {name}", allow_empty=True)
+        plain, located = self.arguments(node, tool, arguments)
         if self.role == "seed" and "non_fatal" in entries:
             self.problem(entries["non_fatal"], "non_fatal does not belong in a seed script")
         return Action(tool, plain, located, self.non_fatal(entries))
 
-    def locator(self, node: yaml.Node) -> Locator | None:
-        near: str | None = None
-        nth = 1
-        if isinstance(node, yaml.MappingNode):
-            entries = self.mapping(node, "a locator", required=("find",))
-            self.only(entries, ("find", "near", "nth"))
-            near = self.text(entries["near"]) if "near" in entries else None
-            number = self.value(entries["nth"]) if "nth" in entries else 1
-            if type(number) is not int or number < 1:
-                self.problem(node, f"nth is {number!r}; it counts from 1")
-            else:
-                nth = number
-            if "find" not in entries:
-                return None
-            node = entries["find"]
-        text = self.text(node)
-        self.placeholders(node, text + (near or ""))
-        try:
-            return Locator.parse(text, near=near, nth=nth)
-        except LocatorSyntax as error:
-            self.problem(node, str(error))
-            return None
-
-    def looks(self, entries: Mapping[str, yaml.Node]) -> Looks:
-        see = self.patterns(entries["see"]) if "see" in entries else ()
-        return Looks(see, self.patterns(entries["not_see"]) if "not_see" in entries else ())
-
-    def patterns(self, node: yaml.Node) -> tuple[str, ...]:
-        if isinstance(node, yaml.ScalarNode):
-            return (self.pattern(node),)
-        return tuple(self.pattern(entry) for entry in self.sequence(node, "a list of regexes"))
-
-    def pattern(self, node: yaml.Node) -> str:
-        text = self.text(node)
-        self.placeholders(node, text)
-        if not text:
-            self.problem(node, "an empty regex matches everything")
-        try:
-            compiled = re.compile(placeholders(text, lambda _: "x"), re.MULTILINE)
-            if text and compiled.search("") is not None:
+    def arguments(
+        self, node: yaml.Node, tool: type[Tool], arguments: Mapping[str, yaml.Node]
+    ) -> tuple[dict[str, Any], dict[str, Locator]]:
+        """The call's plain arguments, and the locators of those that name an element."""
+        tool_name, parameters = tool.tool_name, tool.parameters()
+        for name, argument in arguments.items():
+            if name not in parameters:
                 self.problem(
-                    node, f"the regex {text!r} matches the empty text: it looks at nothing"
+                    argument, f"{tool_name} has no argument {name!r}; it has {list(parameters)}"
                 )
-        except re.error as error:
-            self.problem(node, f"bad regex {text!r}: {error}")
-        return text
+        for name, parameter in parameters.items():
+            if parameter.required and name not in arguments:
+                self.problem(node, f"{tool_name} needs the argument {name!r}")
+        elements = [name for name, parameter in parameters.items() if parameter.is_element]
+        located = {
+            name: locator
+            for name in elements
+            if name in arguments and (locator := self.locator(arguments[name])) is not None
+        }
+        plain = {
+            name: self.value(
+                argument,
+                free=tool.for_shell,
+                as_written=name in parameters and parameters[name].is_text,
+            )
+            for name, argument in arguments.items()
+            if name not in elements
+        }
+        return plain, located
 
     def non_fatal(self, entries: Mapping[str, yaml.Node]) -> str | None:
         if "non_fatal" not in entries:
@@ -306,28 +280,3 @@ class _Reader(YamlReader):
                 f"{quote!r} makes nothing non-fatal in the plan's step {self.step_name!r}",
             )
         return quote
-
-    def placeholders(self, node: yaml.Node, text: str) -> None:
-        for name in unknown_placeholders(text, self.captured):
-            self.problem(node, f"${{{name}}} is neither a date nor captured before this line")
-
-    def value(self, node: yaml.Node, *, free: bool = False, as_written: bool = False) -> Any:
-        """JSON of a node; `as_written` keeps 007 a text, `free` allows the shell's `${HOME}`."""
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(entry, free=free, as_written=as_written) for entry in node.value]
-        if isinstance(node, yaml.MappingNode):
-            entries = self.mapping(node, "a value", allow_empty=True)
-            return {key: self.value(entry, free=free) for key, entry in entries.items()}
-        value = node.value if as_written else yaml.SafeLoader("").construct_object(node, deep=True)
-        if isinstance(value, str) and not free:
-            self.placeholders(node, value)
-        if not isinstance(value, str | int | float | bool | None):
-            return node.value  # an unquoted date stays what was written
-        return value
-
-
-def _compile(pattern: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(placeholders(pattern, lambda _: "x"), re.MULTILINE)
-    except re.error:
-        return None

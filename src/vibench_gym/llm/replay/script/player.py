@@ -18,25 +18,23 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from vibench_gym.core.errors import CassetteMiss
 from vibench_gym.core.tool import ToolCall
+from vibench_gym.llm.base import ERROR_PREFIX
 from vibench_gym.llm.replay.script.items import (
     Action,
     Capture,
     CheckItem,
     Item,
-    Script,
     ScriptStep,
     When,
 )
-from vibench_gym.llm.replay.script.loader import load_script, parse_script
 from vibench_gym.llm.replay.script.template import today_of
-from vibench_gym.llm.replay.script.view import ERROR_PREFIX, View, short
+from vibench_gym.llm.replay.script.view import View, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from vibench_gym.llm.base import Message
-
-__all__ = ["ERROR_PREFIX", "Script", "load_script", "next_call", "parse_script"]
+    from vibench_gym.llm.replay.script.items import Script
 
 DONE_TEXT = "Done."
 _STALE = re.compile(r"no element (f\d+)?e\d+ on this page")
@@ -63,9 +61,9 @@ def next_call(script: Script, messages: Sequence[Message]) -> ToolCall | None:
     player = _Player(script, View(today_of(first)))
     play = player.play()
     results = {m.tool_call_id: m.text for m in messages if m.role == "tool" and m.tool_call_id}
-    made = [message for message in messages if message.role == "assistant" and message.tool_calls]
+    turns = [message for message in messages if message.role == "assistant" and message.tool_calls]
     call = next(play, None)
-    for turn in made:
+    for turn in turns:
         if call is None:
             raise CassetteMiss(f"{script.source}: the conversation goes on after the script's end")
         result = results.get(_same_call(script, call, turn))
@@ -77,7 +75,7 @@ def next_call(script: Script, messages: Sequence[Message]) -> ToolCall | None:
             call = None
     if call is None:
         return None
-    return ToolCall(f"call_{len(made) + 1}", call.name, call.arguments, _dump(call.arguments))
+    return ToolCall(f"call_{len(turns) + 1}", call.name, call.arguments, _dump(call.arguments))
 
 
 def _dump(arguments: Mapping[str, Any]) -> str:
@@ -86,16 +84,17 @@ def _dump(arguments: Mapping[str, Any]) -> str:
 
 def _same_call(script: Script, expected: _Call, turn: Message) -> str:
     """The id of the turn's call, when it is the one that the script makes at this place."""
-    made = turn.tool_calls[0]
+    recorded = turn.tool_calls[0]
     if (
         len(turn.tool_calls) == 1
-        and made.name == expected.name
-        and made.arguments == expected.arguments
+        and recorded.name == expected.name
+        and recorded.arguments == expected.arguments
     ):
-        return made.id
+        return recorded.id
     raise CassetteMiss(
         f"{script.source}: the script calls {expected.name} {_dump(expected.arguments)}, but the "
-        f"conversation has {made.name} {made.raw_arguments[:300]}; tool results must be kept whole"
+        f"conversation has {recorded.name} {recorded.raw_arguments[:300]}; tool results must be "
+        "kept whole"
     )
 
 
@@ -151,18 +150,18 @@ class _Player:
 
     def qa_action(self, step: ScriptStep, action: Action) -> Generator[_Call, str, bool]:
         what = self.view.describe(action)
-        found = self.view.arguments(action)
-        if isinstance(found, str):
+        arguments = self.view.arguments(action)
+        if isinstance(arguments, str):
             # On the second look the element may be there: then it is acted upon after all.
             passed = yield from self.record(
-                step, what, found, action.non_fatal, lambda: self.view.missing(action)
+                step, what, arguments, action.non_fatal, lambda: self.view.missing(action)
             )
             if not passed:
                 return action.non_fatal is not None
-            found = self.view.arguments(action)
-            if isinstance(found, str):
-                raise CassetteMiss(f"{self.script.source}: {what}: {found}")
-        failure = yield from self.act(action, found)
+            arguments = self.view.arguments(action)
+            if isinstance(arguments, str):
+                raise CassetteMiss(f"{self.script.source}: {what}: {arguments}")
+        failure = yield from self.act(action, arguments)
         if failure is None:
             return True
         reason = f"could not {what}: {failure}"
@@ -183,11 +182,15 @@ class _Player:
         return passed or check.non_fatal is not None
 
     def qa_capture(self, step: ScriptStep, capture: Capture) -> Generator[_Call, str, bool]:
-        reason = self.view.keep(capture)
+        reason = self.view.capture(capture)
         if reason is None:
             return True
         passed = yield from self.record(
-            step, f"read {capture.name}", reason, capture.non_fatal, lambda: self.view.keep(capture)
+            step,
+            f"read {capture.name}",
+            reason,
+            capture.non_fatal,
+            lambda: self.view.capture(capture),
         )
         return passed or capture.non_fatal is not None
 
@@ -220,7 +223,7 @@ class _Player:
                 return reason is None
             if not answer.startswith("LOOK AGAIN"):
                 raise CassetteMiss(f"{self.script.source}: record_check {check!r}: {short(answer)}")
-            self.view.see(answer)
+            self.view.show(answer)
             reason = look()
         raise CassetteMiss(f"{self.script.source}: asked to look at {check!r} again and again")
 
@@ -241,16 +244,16 @@ class _Player:
             reason: str | None
             match item:
                 case Action():
-                    found = self.view.arguments(item)
-                    if isinstance(found, str):
-                        return found
-                    failure = yield from self.act(item, found)
+                    arguments = self.view.arguments(item)
+                    if isinstance(arguments, str):
+                        return arguments
+                    failure = yield from self.act(item, arguments)
                     reason = failure and f"could not {self.view.describe(item)}: {failure}"
                 case CheckItem():
                     unmet = self.view.unmet(item.looks)
                     reason = unmet and f"{self.view.fill(item.text, keep_unknown=True)}: {unmet}"
                 case Capture():
-                    reason = self.view.keep(item)
+                    reason = self.view.capture(item)
                 case When():
                     reason = yield from self.seed_items(self.branch(item))
                 case _:
@@ -263,14 +266,14 @@ class _Player:
         self, action: Action, arguments: Mapping[str, Any]
     ) -> Generator[_Call, str, str | None]:
         """Make the call; the reason where it failed."""
-        answer = yield _Call(action.tool, arguments)
-        failure = self.view.take(action.tool, answer)
+        answer = yield _Call(action.tool.tool_name, arguments)
+        failure = self.view.take_result(action.tool, answer)
         if failure is not None and _STALE.search(failure):
             # The page drew itself anew since the last look, so nothing was done: once more.
             anew = self.view.arguments(action)
             if not isinstance(anew, str):
-                answer = yield _Call(action.tool, anew)
-                failure = self.view.take(action.tool, answer)
+                answer = yield _Call(action.tool.tool_name, anew)
+                failure = self.view.take_result(action.tool, answer)
         return failure
 
     def branch(self, when: When) -> tuple[Item, ...]:

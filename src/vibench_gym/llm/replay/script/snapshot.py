@@ -126,8 +126,8 @@ class Locator:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The element a locator names: its ref, or why there is none."""
+class Match:
+    """What a locator matched: the ref of the element, or the reason why there is none."""
 
     ref: str | None
     reason: str = ""
@@ -213,22 +213,24 @@ def _unquote(text: str) -> str:
 
 
 @lru_cache(maxsize=2048)
-def find(locator: Locator, snapshot: str) -> Found:
+def find(locator: Locator, snapshot: str) -> Match:
     """Resolve a locator in a snapshot's text, or say what is there instead."""
     root = parse_snapshot(snapshot)
     candidates = [node for node in root.walk() if locator.matches(node)]
     if not candidates:
-        return Found(None, f"no {_plain(locator)} in the snapshot; {_those_there(locator, root)}")
+        return Match(
+            None, f"no {_plain(locator)} in the snapshot; {_elements_there(locator, root)}"
+        )
     if locator.near is not None:
         candidates = _nearest(candidates, locator.near)
         if not candidates:
-            return Found(None, f"no text {locator.near!r} in the snapshot near a {_plain(locator)}")
+            return Match(None, f"no text {locator.near!r} in the snapshot near a {_plain(locator)}")
     if len(candidates) < locator.nth:
-        return Found(None, f"only {len(candidates)} of {locator} in the snapshot")
+        return Match(None, f"only {len(candidates)} of {locator} in the snapshot")
     chosen = candidates[locator.nth - 1]
     if chosen.ref is None:
-        return Found(None, f"{locator} is in the snapshot but cannot be acted upon (it has no ref)")
-    return Found(chosen.ref)
+        return Match(None, f"{locator} is in the snapshot but cannot be acted upon (it has no ref)")
+    return Match(chosen.ref)
 
 
 def _nearest(candidates: list[Node], near: str) -> list[Node]:
@@ -258,7 +260,7 @@ def _plain(locator: Locator) -> str:
     return str(Locator(locator.role, locator.name, locator.pattern))
 
 
-def _those_there(locator: Locator, root: Node) -> str:
+def _elements_there(locator: Locator, root: Node) -> str:
     labels = [node.label for node in root.walk() if node.role == locator.role]
     if not labels:
         roles = sorted({node.role for node in root.walk() if node.ref is not None})

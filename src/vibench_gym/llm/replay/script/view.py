@@ -14,20 +14,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from vibench_gym.llm.replay.script.snapshot import Found, Locator, find, snapshot_of
+from vibench_gym.llm.base import ERROR_PREFIX
+from vibench_gym.llm.replay.script.snapshot import Locator, Match, find, snapshot_of
 from vibench_gym.llm.replay.script.template import UnknownPlaceholder, expand
-from vibench_gym.llm.replay.script.tools import SHELL_TOOLS
 
 if TYPE_CHECKING:
     from datetime import date
 
+    from vibench_gym.core.toolset import Tool
     from vibench_gym.llm.replay.script.items import Action, Capture, Looks
 
-ERROR_PREFIX = "ERROR: "
-"""How a tool result says in text that the call failed; the tool loop puts it there."""
-
-_FINDING_TOOLS = frozenset({"read", "download", "clipboard", *SHELL_TOOLS})
-"""Tools whose `Result:` is a finding, not an echo."""
 _REASON_CHARS = 600
 _DETAIL_CHARS = 100
 _SHELL_CHARS = 400
@@ -51,24 +47,24 @@ class View:
     blind: str = "nothing was looked at yet"
     """Why the last observation shows no page; then no check can pass, `not_see` alone neither."""
 
-    def take(self, tool: str, answer: str) -> str | None:
-        """Keep what a tool returned; the reason where it failed."""
+    def take_result(self, tool: type[Tool], answer: str) -> str | None:
+        """Take a tool's result as the last observation; the reason if the call failed."""
         if answer.startswith("REFUSED"):
             return short(answer)
         body = answer.removeprefix(ERROR_PREFIX)
-        self.see(body, whole=tool in _FINDING_TOOLS)
+        self.show(body, whole=tool.result_is_finding)
         if body == answer:
             return None
-        said = body[:_SHELL_CHARS] if tool in SHELL_TOOLS else body.partition("\n")[0]
-        return short(said.removeprefix("Result: ").removeprefix("error: "))
+        reason = body[:_SHELL_CHARS] if tool.for_shell else body.partition("\n")[0]
+        return short(reason.removeprefix("Result: ").removeprefix("error: "))
 
-    def see(self, text: str, *, whole: bool = False) -> None:
+    def show(self, text: str, *, whole: bool = False) -> None:
         """Take an observation's text as the last one; `whole` keeps its `Result:` as well."""
         snapshot = snapshot_of(text)
         if snapshot is not None:
             self.snapshot = snapshot
-        none = _NO_SNAPSHOT.search(text)
-        self.blind = none[1] if none else ""
+        no_page = _NO_SNAPSHOT.search(text)
+        self.blind = no_page[1] if no_page else ""
         if not whole:
             page = re.search(r"^Page: ", text, re.MULTILINE)
             text = text[page.start() :] if page else text.partition("\n")[2]
@@ -88,16 +84,16 @@ class View:
             if not _search(self._regex(pattern), self.observation):
                 return f"not seen: /{self.fill(pattern)}/ in {self._shown()}"
         for pattern in looks.not_see:
-            seen = _search(self._regex(pattern), self.observation)
-            if seen:
-                return f"seen, but should not be: {seen[0][:200]!r} (/{self.fill(pattern)}/)"
+            match = _search(self._regex(pattern), self.observation)
+            if match:
+                return f"seen, but should not be: {match[0][:200]!r} (/{self.fill(pattern)}/)"
         return None
 
     def _shown(self) -> str:
         page = re.search(r"^Page: (\S+)", self.observation, re.MULTILINE)
         return f"the page {page[1][:200]}" if page else "the last result"
 
-    def keep(self, capture: Capture) -> str | None:
+    def capture(self, capture: Capture) -> str | None:
         """Capture a value from the last observation; the reason where it is not there."""
         try:
             match = _search(self._regex(capture.pattern), self.observation)
@@ -113,21 +109,21 @@ class View:
     def arguments(self, action: Action) -> dict[str, Any] | str:
         """The call's arguments with refs from the last snapshot, or why it cannot be made."""
         try:
-            filled = self._fill_value(action.arguments, keep_unknown=action.tool in SHELL_TOOLS)
+            filled = self._fill_value(action.arguments, keep_unknown=action.tool.for_shell)
             arguments: dict[str, Any] = dict(filled)
             for name, locator in action.locators.items():
-                found = self._locate(locator)
-                if found.ref is None:
-                    return f"could not {self.describe(action)}: {found.reason}"
-                arguments[name] = found.ref
+                match = self._locate(locator)
+                if match.ref is None:
+                    return f"could not {self.describe(action)}: {match.reason}"
+                arguments[name] = match.ref
         except UnknownPlaceholder as error:
             return f"could not {self.describe(action)}: {error}"
         return arguments
 
     def missing(self, action: Action) -> str | None:
         """Why the action's call cannot be made now, None if it can."""
-        found = self.arguments(action)
-        return found if isinstance(found, str) else None
+        arguments = self.arguments(action)
+        return arguments if isinstance(arguments, str) else None
 
     def again(self, action: Action, reason: str) -> str:
         """Why a failed call still counts as failed at the second look: nothing was done since."""
@@ -135,7 +131,7 @@ class View:
             return reason
         return self.missing(action) or f"{reason} (the element is there at the second look)"
 
-    def _locate(self, locator: Locator) -> Found:
+    def _locate(self, locator: Locator) -> Match:
         def fill(text: str | None) -> str | None:
             return None if text is None else self.fill(text)
 
@@ -152,7 +148,7 @@ class View:
         """The action in words, for a check's text."""
         targets = " to ".join(str(locator) for locator in action.locators.values())
         detail = next((str(value) for value in action.arguments.values()), "")[:_DETAIL_CHARS]
-        text = f"{action.tool} {targets or detail}".strip()
+        text = f"{action.tool.tool_name} {targets or detail}".strip()
         try:
             return self.fill(text, keep_unknown=True)
         except UnknownPlaceholder:

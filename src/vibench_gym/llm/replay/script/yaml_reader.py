@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""YAML whose mistakes are told with their lines, all of them at once.
+"""Reads YAML and reports every mistake with its line, all of them at once.
 
 Works on YAML's nodes, which know where they stand. Aliases are refused: a few lines of them can
 stand for gigabytes.

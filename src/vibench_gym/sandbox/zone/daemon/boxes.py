@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""One box as the zone daemon holds it: from fork to the moment when nothing of it is left.
+"""One box as the zone daemon holds it, from fork until nothing of it is left.
 
 Invariants: bubblewrap never runs as the host's root; the command starts only after its limits
 are set; a box counts as ended when bubblewrap's monitor and the box's first process are both
@@ -15,18 +15,18 @@ import os
 import resource
 import signal
 
-from vibench_gym.sandbox.zone.daemon import watch
+from vibench_gym.sandbox.control_groups import BoxGroup
+from vibench_gym.sandbox.zone.daemon import procfs
 from vibench_gym.sandbox.zone.daemon.bwrap_arguments import bwrap_arguments, memory_folders
-from vibench_gym.sandbox.zone.daemon.cgroup import BoxGroup
 from vibench_gym.sandbox.zone.daemon.limits import limit_processes, set_limit
-from vibench_gym.sandbox.zone.daemon.output import Output
+from vibench_gym.sandbox.zone.daemon.output_pipe import OutputPipe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from vibench_gym.sandbox.zone.daemon.root import ZoneRoot
+    from vibench_gym.sandbox.zone.daemon.rootfs import ZoneRoot
 
 _FIRST_SPARE_FD = 64
 _PRIVATE_FD = 10
@@ -63,7 +63,7 @@ class BoxProcess:
         self.ended_by_us = False
         self.exit_code: int | None = None
         self.wait_status: int | None = None
-        self.outputs: list[Output] = []
+        self.outputs: list[OutputPipe] = []
         self._status_text = b""
         self._group = self._make_group(groups, root)
         options = bwrap_arguments(spec, root.stage)
@@ -95,7 +95,7 @@ class BoxProcess:
         if not self.spec["logs"]:
             return list(fds)
         limit = self.limits["output_bytes"]
-        self.outputs = [Output(fd, limit) for fd in fds[1:] if fd is not None]
+        self.outputs = [OutputPipe(fd, limit) for fd in fds[1:] if fd is not None]
         writers = [output.writer for output in self.outputs]
         return [fds[0], writers[0], writers[-1]]
 
@@ -151,13 +151,16 @@ class BoxProcess:
     def _take_status(self, status: Mapping[str, Any]) -> None:
         if "child-pid" in status:
             self.first_pid = int(status["child-pid"])
-            self._let_go()
+            if self.ended_by_us:
+                self.kill()  # it was killed before it was named; nothing may run in it
+            else:
+                self._release()
         elif "exit-code" in status:
             self.exit_code = int(status["exit-code"])
         elif "error" in status:
             self._failure = str(status["error"])
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         """The box is built and waits: bound its processes, then let it run.
 
         The kernel counts processes per user namespace, so this has to happen inside of it.
@@ -176,14 +179,26 @@ class BoxProcess:
         """Some process has ended."""
         if pid == self.pid:
             self.wait_status = status
+            if os.WIFSIGNALED(status):
+                self._kill_half_built()
         if pid == self.first_pid:
             self.first_gone = True
 
-    def over(self) -> bool:
+    def _kill_half_built(self) -> None:
+        """Kill the box's first process if the monitor was killed while it was building the box.
+
+        That process waits for the monitor for ever, and the monitor may not have named it yet. It
+        is still in the session that the monitor began; a box that is built has one of its own.
+        """
+        for pid in procfs.in_session(self.pid):
+            send_signal(pid, signal.SIGKILL)
+
+    def is_over(self) -> bool:
         """Whether everything in the box is dead.
 
-        A monitor that ended before it named a first process never made one. The first process is
-        reaped by the monitor or, if that ended before it, by us.
+        A monitor that ended before it named a first process made none, or we killed what it had
+        made (`_kill_half_built`). The first process is reaped by the monitor or, if the monitor
+        ended first, by us.
         """
         if self.wait_status is not None and self.first_pid is None:
             for _ in range(8):
@@ -213,15 +228,15 @@ class BoxProcess:
         """
         limit = self.limits["memory_bytes"]
         if self._group is None and self.first_pid is not None:
-            limit -= watch.memory_folder_bytes(self.first_pid, memory_folders(self.spec))
-        return self.out_of_memory() or watch.exceeds_memory(pids, limit)
+            limit -= procfs.memory_folder_bytes(self.first_pid, memory_folders(self.spec))
+        return self.out_of_memory() or procfs.exceeds_memory(pids, limit)
 
     def remove_group(self) -> bool:
         """Remove the box's control group; False while the kernel still holds it."""
         return self._group is None or self._group.remove()
 
     def finish(self) -> dict[str, Any]:
-        """Release everything and tell how the box ended."""
+        """Release everything; the event that says how the box ended."""
         for _ in range(64):
             if not self.read_status():
                 break
@@ -253,7 +268,7 @@ class BoxProcess:
         """Without an exit code: whether the box stood and only its command could not start.
 
         Nothing of the app has run then, so what bubblewrap printed is bubblewrap's. Without
-        outputs of ours (a launcher's box) there is nothing to tell it by, and no one to tell.
+        outputs of ours (a launcher's box) there is nothing to decide it by, and nobody asks.
         """
         return not self.outputs or self.outputs[-1].first.startswith(_COMMAND_FAULTS)
 
@@ -265,7 +280,7 @@ class BoxProcess:
 
 
 def send_signal(pid: int, number: int) -> None:
-    """kill(2), with nothing said about a process that is gone."""
+    """kill(2) that ignores a process that is gone."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:

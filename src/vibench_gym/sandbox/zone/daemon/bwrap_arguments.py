@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from vibench_gym.sandbox.zone.daemon.root import USERS, folder_path
+from vibench_gym.sandbox.zone.daemon.rootfs import USERS, folder_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

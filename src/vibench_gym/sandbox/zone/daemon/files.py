@@ -3,7 +3,7 @@
 """Files in and out of a zone's state folders, while code that nobody trusts may change them.
 
 Paths are walked one component at a time from an open folder, never through a link; only regular
-files are read. Whole trees are copied only while no box can write them (the agent sees to it).
+files are read. Whole trees are copied only while no box can write them (`operations` sees to it).
 Standard library only: the zone daemon imports this.
 """
 

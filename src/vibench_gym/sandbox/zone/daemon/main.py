@@ -4,9 +4,9 @@
 
 Why it exists: namespaces live as long as a process in them, and only such a process can start
 boxes there, make sockets there and hand them out. Being process 1 of its pid namespace, its
-death ends everything in the zone and unmounts all of it; it dies when the grader does, by a
-parent-death signal and by the end of its control socket. Nothing a box does reaches it except
-bytes of bounded output. Standard library only; started with an empty environment.
+death ends everything in the zone and unmounts all of it. It dies with the grader: by a
+parent-death signal, and when its control socket ends. All that reaches it from a box is a bounded
+number of bytes of output. Standard library only; it is started with an empty environment.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import socket
 import sys
 
 from vibench_gym.sandbox.zone.daemon import mounts
+from vibench_gym.sandbox.zone.daemon.event_loop import SEND_TIMEOUT_S, ZoneDaemon
 from vibench_gym.sandbox.zone.daemon.protocol import Decoder, send
-from vibench_gym.sandbox.zone.daemon.root import HOST, ZoneRoot
-from vibench_gym.sandbox.zone.daemon.service import SEND_TIMEOUT_S, ZoneDaemon
+from vibench_gym.sandbox.zone.daemon.rootfs import HOST, ZoneRoot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
 
 
-def _hold(pid: int) -> int:
+def _wait_for(pid: int) -> int:
     """Wait for the zone's first process."""
     _, status = os.waitpid(pid, 0)
     return max(0, os.waitstatus_to_exitcode(status))
 
 
 def main() -> None:
-    """Become a zone: `main` is called with the control socket's descriptor as last argument."""
+    """Become a zone. The last argument is the descriptor of the control socket."""
     os.umask(0o022)  # whatever the operator's is: other uids read what is made here
     control = socket.socket(fileno=int(sys.argv[-1]))
     control.settimeout(SEND_TIMEOUT_S)
@@ -55,15 +55,15 @@ def main() -> None:
         pid = os.fork()
         if pid != 0:
             control.close()
-            os._exit(_hold(pid))
+            os._exit(_wait_for(pid))
         mounts.die_with_parent()
         mounts.loopback_up()
         root = ZoneRoot(config, userns=userns)
         root.build(config)
-        agent = ZoneDaemon(control, config, root)
+        daemon = ZoneDaemon(control, config, root)
     except OSError as error:
         text = str(error).replace(HOST, "")
         send(control, {"event": "broken", "error": text, "errno": error.errno})
         return
-    agent.serve(socket.socket(fileno=fds[0]))
+    daemon.serve(socket.socket(fileno=fds[0]))
     os._exit(0)

@@ -15,16 +15,12 @@ import socket
 import stat
 import struct
 
-MS_RDONLY = 1
 MS_NOSUID = 2
 MS_NODEV = 4
-MS_NOEXEC = 8
-MS_REMOUNT = 32
 MS_BIND = 4096
 MS_REC = 16384
 MS_PRIVATE = 1 << 18
 _PR_SET_PDEATHSIG = 1
-_PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
 _CAPABILITY_VERSION = 0x20080522
 _SIOCSIFFLAGS = 0x8914
@@ -107,15 +103,6 @@ def die_with_parent() -> None:
         OSError: the kernel refused.
     """
     _check(_libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0), "prctl")
-
-
-def no_new_privileges() -> None:
-    """Make set-uid programs powerless for this process and its children.
-
-    Raises:
-        OSError: the kernel refused.
-    """
-    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
 
 
 def enter_namespaces(*, userns: bool) -> None:

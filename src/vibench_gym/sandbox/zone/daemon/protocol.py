@@ -3,8 +3,8 @@
 """How grader, zone daemon and launchers talk: length-prefixed JSON, file descriptors beside it.
 
 Both ends are ours, yet every frame is bounded: a frame may quote what a box did. Bulk data never
-travels in a frame; it goes through a memory file whose descriptor does. The agent imports this
-module without site-packages, so only the standard library may be used, and little of it.
+travels in a frame; it goes through a memory file whose descriptor does. The daemon imports
+this module without site-packages: only the standard library may be used, and little of it.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def send(sock: socket.socket, message: Mapping[str, Any], fds: Sequence[int] = (
 
 
 def close_all(fds: Sequence[int]) -> None:
-    """Close descriptors, whatever state they are in."""
+    """Close descriptors; those that are closed already are skipped."""
     for fd in fds:
         try:
             os.close(fd)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenCode, driven headless.
 
-The prompt goes in on standard input (as an argument it arrives in quotes), settings by environment,
-events come out as JSON lines. Its own files stay in a folder of the rollout's; updates, telemetry,
-sharing and the fetch of model lists are off. Settings are checked with the program itself at start:
-one that it does not know is dropped in silence, and would cost every task of a run.
+The prompt goes in on standard input (as an argument it arrives in quotes), settings go in by
+environment, events come out as JSON lines. Its own files stay in the rollout's scratch folder.
+Updates, telemetry, sharing and the fetch of model lists are off. The program itself checks its
+settings at start: it silently drops one that it does not know, which would cost all tasks of a run.
 """
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import BaseModel, Field, model_validator
 
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
-from vibench_gym.gym.agent.harnesses.base import HarnessRun
+from vibench_gym.gym.agent.harnesses.base import BoxHarness
 from vibench_gym.gym.agent.harnesses.opencode.events import read_events
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.gym.agent.harnesses.opencode.install import VERSION, ensure
+from vibench_gym.gym.box.build_box import BoxCommand
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,23 +48,83 @@ _MASKED = frozenset({"apiKey"})
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
+class OpenCodeSettings(BaseModel):
+    """Settings of OpenCode, with the names of the agent that NeMo Gym ships."""
+
+    opencode_version: str = VERSION
+    opencode_dir: Path | None = None
+    """Where OpenCode is installed; this virtualenv, else the user's cache, where None."""
+    opencode_max_context_window: int = Field(default=262_144, gt=0)
+    opencode_max_output_tokens: int = Field(default=32_000, gt=0)
+    opencode_config: dict[str, Any] = Field(default_factory=dict)
+    """Settings of OpenCode's own, merged over ours."""
+    preinstalled_opencode: bool = False
+    """The boxes' image has `opencode` on its PATH."""
+    remote_opencode_binary_path: str | None = None
+    """Path of the program in the box, where its image has it elsewhere."""
+    remote_opencode_install_script_path: str | None = None
+    """Not used: nothing is installed in a box."""
+    debug: bool = False
+
+    @property
+    def in_image(self) -> bool:
+        """Whether the boxes' image has the program."""
+        return self.preinstalled_opencode or bool(self.remote_opencode_binary_path)
+
+    @model_validator(mode="after")
+    def _pinned(self) -> Self:
+        if not self.in_image and self.opencode_version != VERSION:
+            raise ValueError(
+                f"opencode_version {self.opencode_version!r} is not the one we install ({VERSION}):"
+                " leave it out, or set preinstalled_opencode or remote_opencode_binary_path"
+            )
+        return self
+
+
 @dataclass(frozen=True, slots=True)
-class OpenCode:
-    """See `vibench_gym.gym.agent.harnesses.base.Harness`.
+class OpenCode(BoxHarness):
+    """OpenCode as a harness.
 
     `settings` are merged into ours, deeply, and win; but not over the model's address.
     """
 
-    program: Program | None
+    name: ClassVar[str] = "opencode"
+    settings_model: ClassVar[type[BaseModel]] = OpenCodeSettings
+
+    installed: Program | None
+    """None where the boxes' image has it."""
     context_tokens: int = 262_144
     output_tokens: int = 32_000
     settings: Mapping[str, Any] = field(default_factory=dict)
     debug: bool = False
+    path_in_image: str | None = None
+    """Where the boxes' image has it, if not on its PATH."""
+
+    @classmethod
+    def from_settings(cls, settings: OpenCodeSettings) -> Self:
+        """As the agent's settings say; installs the program where it is missing.
+
+        Raises:
+            PrerequisiteMissing: it cannot be installed.
+        """
+        return cls(
+            None if settings.in_image else ensure(settings.opencode_dir),
+            context_tokens=settings.opencode_max_context_window,
+            output_tokens=settings.opencode_max_output_tokens,
+            settings=settings.opencode_config,
+            debug=settings.debug,
+            path_in_image=settings.remote_opencode_binary_path,
+        )
 
     @property
-    def name(self) -> str:
-        """Its name in observations and logs."""
-        return "opencode"
+    def program(self) -> Program | None:
+        """The pinned installation; None where the boxes' image has it."""
+        return self.installed
+
+    @property
+    def image_executable(self) -> str:
+        """Its path in the boxes' image, else its name."""
+        return self.path_in_image or self.name
 
     def check(self) -> None:
         """See that the program runs and takes our settings whole.
@@ -71,11 +136,11 @@ class OpenCode:
         if self.program is None:
             return
         config = self.config("http://127.0.0.1:9/v1")
-        told = self._ask("debug", "config", config=config)
+        answer = self._ask("debug", "config", config=config)
         try:
-            known = json.loads(told)
+            known = json.loads(answer)
         except ValueError:
-            raise ConfigError(f"OpenCode refuses its settings: {told.strip()[-500:]}") from None
+            raise ConfigError(f"OpenCode refuses its settings: {answer.strip()[-500:]}") from None
         missing = list(_missing(config, known))
         if missing:
             raise ConfigError(f"OpenCode does not know these settings: {', '.join(missing)}")
@@ -120,12 +185,12 @@ class OpenCode:
             fixed["agent"] = {"build": build}
         return _merged(merged, fixed)
 
-    def run(self, task: HarnessTask, executable: str) -> HarnessRun:
+    def command(self, task: HarnessTask, executable: str) -> BoxCommand:
         """The command for one build."""
         config = self.config(task.base_url, temperature=task.temperature, top_p=task.top_p)
         debug = ("--print-logs", "--log-level", "DEBUG") if self.debug else ()
         argv = (executable, "run", "--format", "json", "--thinking", "--title", "build", *debug)
-        return HarnessRun(
+        return BoxCommand(
             argv=(*argv, "--model", f"{PROVIDER}/{MODEL}"),
             env={**_environment(task.scratch), "OPENCODE_CONFIG_CONTENT": json.dumps(config)},
             stdin=task.prompt,
@@ -157,8 +222,8 @@ class OpenCode:
                 )
             except (OSError, subprocess.SubprocessError) as error:
                 raise PrerequisiteMissing(f"OpenCode does not run: {error}", "make setup") from None
-        said = done.stdout if done.stdout.strip() else done.stderr
-        return _COLOURS.sub("", said)
+        text = done.stdout if done.stdout.strip() else done.stderr
+        return _COLOURS.sub("", text)
 
 
 def _environment(scratch: str) -> dict[str, str]:

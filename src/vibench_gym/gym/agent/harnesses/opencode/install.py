@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import PrerequisiteMissing
 from vibench_gym.gym.agent.harnesses.base import Program
-from vibench_gym.sandbox.cleanup.janitor import WorkFolder
+from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 from vibench_gym.stack.cache import cache_root, locked
 from vibench_gym.stack.toolchain.node import find_node
 
@@ -47,7 +47,7 @@ _INTEGRITY = {
         "nW5LDa+zCA=="
     ),
 }
-"""Known digests; a package that is not here is held to the one its registry tells."""
+"""Known digests; of a package that is not here, npm checks the digest of its registry."""
 
 
 def package() -> str:
