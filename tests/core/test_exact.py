@@ -14,24 +14,19 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from support.grading import make_plan
+from support.plans import parse_plan, render_plan
 from support.strategies import verdict
 from vibench_gym.core.artifact import ArtifactStore, tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, ConfigError, Problem, TaskInvalid
-from vibench_gym.core.records import Event, PlanRecord, RolloutRecord
+from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, canonical_json
 from vibench_gym.core.redact import REDACTED, redact
 from vibench_gym.core.rundir import MAX_EVENT_BYTES, PlanDir, RolloutDir, RunDir, write_atomic
 from vibench_gym.core.scoring.fatality import is_non_fatal
 from vibench_gym.core.scoring.rescore import rescore
-from vibench_gym.core.scoring.scorecard import (
-    canonical_json,
-    check_verdicts,
-    reward,
-    score_plan,
-    score_rollout,
-)
+from vibench_gym.core.scoring.scorecard import check_verdicts, reward, score_plan, score_rollout
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.tasks.mutant import apply_mutant, load_mutants
-from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, decode_plan, parse_plan, render_plan
+from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, decode_plan
 from vibench_gym.core.tasks.plan_tags import scan_tags
 from vibench_gym.core.tasks.task import artifacts_of, load_benchmark, load_task
 from vibench_gym.core.verdict import Evidence
@@ -167,10 +162,8 @@ class TestTasks:
         path = task_dir / "tests/mvp/test1.txt"
         path.write_text(path.read_text().replace("5</full_points>", "6</full_points>"))
         (task_dir / "exceptions.yaml").write_text("tests/mvp/test1.txt: upstream counts so\n")
-        (warning,) = load_task(task_dir).warnings
+        (warning,) = load_benchmark(task_dir).problems
         assert (warning.file, warning.line, warning.severity) == (str(path), 3, "warning")
-        (problem,) = load_benchmark(task_dir).problems
-        assert problem == warning
 
 
 class TestRollouts:

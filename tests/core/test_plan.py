@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.plans import content_of, parse_plan, render_plan
 from vibench_gym.core.errors import Problem, TaskInvalid
-from vibench_gym.core.tasks.plan import (
-    MAX_PLAN_BYTES,
-    Step,
-    TestPlan,
-    decode_plan,
-    parse_plan,
-    render_plan,
-    scan_plan,
-)
+from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, Step, TestPlan, decode_plan, scan_plan
 from vibench_gym.core.tasks.plan_tags import KNOWN_TAG, MAX_PROBLEMS
 
 if TYPE_CHECKING:
@@ -243,7 +236,7 @@ plans = st.builds(
 
 @given(plans)
 def test_rendering_and_parsing_give_the_same_content(plan: TestPlan) -> None:
-    assert parse_plan(render_plan(plan), "t", "t").content == plan.content
+    assert content_of(parse_plan(render_plan(plan), "t", "t")) == content_of(plan)
 
 
 @given(st.text(st.sampled_from([*"<>/ \nab1"]) | st.characters(codec="utf-8"), max_size=200))
@@ -277,4 +270,4 @@ def test_every_real_plan_survives_a_round_trip(vibench_root: Path) -> None:
         plan, problems = scan_plan(text, str(path), "t")
         assert plan is not None
         if not problems:
-            assert parse_plan(render_plan(plan), "t", "t").content == plan.content
+            assert content_of(parse_plan(render_plan(plan), "t", "t")) == content_of(plan)

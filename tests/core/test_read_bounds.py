@@ -11,7 +11,7 @@ import pytest
 
 from vibench_gym.core.errors import ConfigError, TaskInvalid
 from vibench_gym.core.rundir import MAX_RECORD_BYTES, PlanDir
-from vibench_gym.core.tasks.files import TaskFiles
+from vibench_gym.core.tasks.files import TaskFolder
 from vibench_gym.core.tasks.yaml_file import read_yaml_mapping
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def endless(path: Path, size: int) -> Path:
 
 def test_plans(task_dir: Path) -> None:
     path = endless(task_dir / "tests/mvp/test9.txt", 64 * MIB)
-    assert peak_of(lambda: TaskFiles(task_dir).read_text(path)) < 16 * MIB
+    assert peak_of(lambda: TaskFolder(task_dir).read_text(path)) < 16 * MIB
 
 
 def test_yaml(tmp_path: Path) -> None:

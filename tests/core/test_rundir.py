@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.plans import parse_plan
 from vibench_gym.core.errors import ConfigError, ResultsUnwritable
 from vibench_gym.core.records import Event, PlanRecord, RolloutRecord
 from vibench_gym.core.rundir import MAX_EVENT_BYTES, PlanDir, RolloutDir, RunDir, write_atomic
 from vibench_gym.core.scoring.rescore import rescore
 from vibench_gym.core.scoring.scorecard import score_plan, score_rollout
 from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
-from vibench_gym.core.tasks.plan import parse_plan
 from vibench_gym.core.tasks.task import load_task
 from vibench_gym.core.verdict import Check, StepVerdict
 
@@ -76,11 +76,10 @@ class TestLayout:
         assert plan.path == base / "plans/mvp.test1"
         assert plan.screenshots.is_dir()
         assert plan.downloads.is_dir()
-        names = (plan.trace, plan.app_log, plan.setup_log, plan.events_path)
+        names = (plan.trace, plan.app_log, plan.events_path)
         assert [path.name for path in names] == [
             "trace.zip",
             "app.log",
-            "setup.log",
             "events.jsonl",
         ]
 

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from vibench_gym.core.records import PlanRecord
+from vibench_gym.core.records import PlanRecord, canonical_json
 from vibench_gym.core.scoring.scorecard import (
     NO_EVIDENCE,
-    canonical_json,
     check_verdicts,
-    masks,
     reward,
     score_plan,
     score_rollout,
@@ -238,10 +236,26 @@ def test_rule_11_a_measured_rollout_is_not_masked() -> None:
 
 def test_rule_11_failed_seeding_is_the_graders_fault_unless_the_app_broke() -> None:
     seeding = {"status": PlanStatus.SEEDING_FAILED}
-    assert not masks(record(plan_of(1), app_fault=True, **seeding))
-    mine = record(plan_of(1), app_fault=False, **seeding)
-    assert masks(mine)
+    broken = record(plan_of(1), **seeding)
+    assert (broken.masked, broken.app_fault, broken.seeding_failed) == (False, True, True)
+    mine = record(plan_of(1), failure_kind="seeding_failed", **seeding)
+    assert (mine.masked, mine.app_fault, mine.seeding_failed) == (True, False, True)
     assert score_rollout([plan_of(1)], {"mvp.t": mine}).failure_kind == "seeding_failed"
+
+
+def test_rule_11_the_app_is_at_fault_where_it_lost_points_and_nothing_masks() -> None:
+    plan = plan_of(1, 1)
+    perfect, partly = record(plan, passed(0), passed(1)), record(plan, passed(0), failed(1))
+    assert (perfect.app_fault, partly.app_fault) == (False, True)
+    assert record(plan, status=PlanStatus.SETUP_FAILED).app_fault
+    assert not record(plan, status=PlanStatus.GRADER_FAILED, failure_kind="x").app_fault
+
+
+def test_derived_fields_are_stored_and_worked_out_again_when_read() -> None:
+    stored = record(plan_of(1), passed(0)).model_dump(mode="json")
+    assert (stored["app_fault"], stored["seeding_failed"]) == (False, False)
+    older = {**stored, "app_fault": True}
+    assert PlanRecord.model_validate_json(json.dumps(older)).model_dump(mode="json") == stored
 
 
 def test_canonical_json_is_one_form_only() -> None:

@@ -11,7 +11,7 @@ from vibench_gym.core.errors import ConfigError, TaskInvalid
 from vibench_gym.core.tasks import task as task_module
 from vibench_gym.core.tasks.files import (
     MAX_FILES,
-    TaskFiles,
+    TaskFolder,
     folder_name,
     natural_key,
     unique_ids,
@@ -46,7 +46,7 @@ def test_a_task_knows_its_parts(task_dir: Path) -> None:
     (task_dir / "assets/logo.png").write_bytes(b"x")
     (task_dir / "replay/mvp/test1.qa.yaml").write_text("role: qa")
     task = load_task(task_dir)
-    assert (task.name, task.artifact, task.family) == ("shop", "mvp", "mvp")
+    assert (task.name, task.artifact, task.source_artifact) == ("shop", "mvp", "mvp")
     assert task.prd == (task_dir / "prd/mvp.txt",)
     assert [plan.id for plan in task.plans] == ["mvp.test1"]
     assert task.plans[0].source == "tests/mvp/test1.txt"
@@ -70,7 +70,7 @@ def test_a_feature_stands_on_its_mvp(task_dir: Path) -> None:
     assert (task.base_artifact, task.base) == ("mvp", task_dir / "reference/mvp")
     assert task.reference is None
     on_mvp = load_task(task_dir, "feature1-on_mvp")
-    assert on_mvp.family == "feature1"
+    assert on_mvp.source_artifact == "feature1"
     assert [plan.id for plan in on_mvp.plans] == ["feature1-on_mvp.test1"]
     assert artifacts_of(task_dir) == ("mvp", "feature1")
 
@@ -125,8 +125,9 @@ def test_a_known_exception_is_accepted_and_told(task_dir: Path) -> None:
     (task_dir / "tests/mvp/bad.txt").write_text(PLAN.format(full=3))
     task = load_task(task_dir, exceptions={"tests/mvp/bad.txt": "cut upstream"})
     assert task.known_exceptions == ("tests/mvp/bad.txt: cut upstream",)
-    assert "accepted as a known exception: cut upstream" in task.warnings[0].message
     (task_dir / "exceptions.yaml").write_text("tests/mvp/bad.txt: by file\n")
+    (warning,) = load_benchmark(task_dir).problems
+    assert "accepted as a known exception: by file" in warning.message
     assert load_task(task_dir).known_exceptions == ("tests/mvp/bad.txt: by file",)
 
 
@@ -187,7 +188,7 @@ def test_a_dependency_tree_among_the_assets_is_a_mistake(
 
 def test_a_relative_root_becomes_absolute(task_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(task_dir.parent)
-    assert TaskFiles(task_dir.relative_to(task_dir.parent)).root == task_dir
+    assert TaskFolder(task_dir.relative_to(task_dir.parent)).root == task_dir
 
 
 class TestYamlFiles:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import Problem, TaskInvalid
-from vibench_gym.core.tasks.files import TaskFiles, natural_key, unique_ids
+from vibench_gym.core.tasks.files import TaskFolder, natural_key, unique_ids
 from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES
 from vibench_gym.core.tasks.task import load_benchmark, load_task
 
@@ -21,7 +21,7 @@ def test_links_to_folders_are_not_entered(task_dir: Path) -> None:
     (task_dir / "assets").mkdir()
     (task_dir / "assets/link").symlink_to(task_dir / "tests")
     (task_dir / "tests/mvp/up").symlink_to("..")
-    files = TaskFiles(task_dir)
+    files = TaskFolder(task_dir)
     assert files.text_files(task_dir / "tests") == ([task_dir / "tests/mvp/test1.txt"], [])
     problem = Problem(str(task_dir / "assets/link"), 1, "is not a regular file")
     assert files.check_folder(task_dir / "assets") == [problem]
@@ -34,7 +34,7 @@ def test_problems_come_in_order_and_hidden_folders_do_not_count(task_dir: Path) 
     for name in reversed([*names, ".git/x", "a/.hidden"]):
         (task_dir / "assets" / name).parent.mkdir(parents=True, exist_ok=True)
         os.mkfifo(task_dir / "assets" / name)
-    found = TaskFiles(task_dir).check_folder(task_dir / "assets")
+    found = TaskFolder(task_dir).check_folder(task_dir / "assets")
     assert [problem.file for problem in found] == [str(task_dir / "assets" / n) for n in names]
 
 
@@ -42,18 +42,18 @@ def test_a_file_that_is_too_large_is_not_read_in_part(task_dir: Path) -> None:
     path = task_dir / "tests/mvp/test1.txt"
     path.write_bytes(path.read_bytes().ljust(MAX_PLAN_BYTES + 1))
     problem = Problem(str(path), 1, f"is larger than {MAX_PLAN_BYTES} bytes")
-    assert TaskFiles(task_dir).read_text(path) == (None, [problem])
+    assert TaskFolder(task_dir).read_text(path) == (None, [problem])
 
 
 def test_a_folder_that_is_not_there_holds_nothing(task_dir: Path) -> None:
-    assert TaskFiles(task_dir).check_folder(task_dir / "assets") == []
+    assert TaskFolder(task_dir).check_folder(task_dir / "assets") == []
 
 
 def test_a_folder_outside_is_one_problem(task_dir: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (task_dir / "assets").symlink_to(tmp_path / "outside")
     problem = Problem(str(task_dir / "assets"), 1, "leads out of the task folder")
-    assert TaskFiles(task_dir).check_folder(task_dir / "assets") == [problem]
+    assert TaskFolder(task_dir).check_folder(task_dir / "assets") == [problem]
 
 
 def test_as_many_files_as_may_be_and_no_more(
@@ -63,7 +63,7 @@ def test_as_many_files_as_may_be_and_no_more(
     (task_dir / "assets").mkdir()
     for name in ("a", "b"):
         (task_dir / "assets" / name).touch()
-    files = TaskFiles(task_dir)
+    files = TaskFolder(task_dir)
     assert files.check_folder(task_dir / "assets") == []
     (task_dir / "assets/c").touch()
     problem = Problem(str(task_dir / "assets"), 1, "holds more than 2 files")
@@ -99,7 +99,8 @@ def test_a_folder_of_plans_outside_is_one_problem(task_dir: Path, tmp_path: Path
 def test_a_plan_with_a_warning_is_a_plan(task_dir: Path) -> None:
     path = task_dir / "tests/mvp/test1.txt"
     path.write_text("\ufeff" + path.read_text())
-    (warning,) = load_task(task_dir).warnings
+    load_task(task_dir)
+    (warning,) = load_benchmark(task_dir).problems
     assert (warning.file, warning.line, warning.severity) == (str(path), 1, "warning")
 
 

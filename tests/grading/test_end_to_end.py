@@ -22,7 +22,7 @@ from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.tasks.task import load_task
 from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.model_sources import ReplayModels
+from vibench_gym.grading.models.sources import ReplayModels
 from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def make_task(root: Path, *, seed: str | None = None) -> Task:
     return load_task(write_files(root / "counter", files))
 
 
-class GradingContext:
+class CounterLab:
     """Grades the counter with one behaviour on everything real."""
 
     def __init__(self, root: Path) -> None:
@@ -138,18 +138,18 @@ class GradingContext:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> GradingContext:
-    return GradingContext(tmp_path)
+def lab(tmp_path: Path) -> CounterLab:
+    return CounterLab(tmp_path)
 
 
 P, F, N = StepOutcome.PASSED, StepOutcome.FAILED, StepOutcome.NOT_REACHED
 
 
-async def test_a_good_app_scores_one_and_leaves_everything_on_disk(bench: GradingContext) -> None:
-    rollout = await bench.grade(bench.app())
-    assert rollout.reward == 1.0, bench.plan
+async def test_a_good_app_scores_one_and_leaves_everything_on_disk(lab: CounterLab) -> None:
+    rollout = await lab.grade(lab.app())
+    assert rollout.reward == 1.0, lab.plan
     assert not rollout.mask_sample
-    plan, directory = bench.plan, bench.directory
+    plan, directory = lab.plan, lab.directory
     assert directory is not None
     assert plan.peak_memory_bytes > 0
     assert plan.flags == ()
@@ -158,7 +158,7 @@ async def test_a_good_app_scores_one_and_leaves_everything_on_disk(bench: Gradin
     assert any(item.screenshot for item in plan.evidence)
     assert directory.trace.stat().st_size > 0
     assert directory.app_log.exists()
-    assert rescore(bench.run)[0].identical
+    assert rescore(lab.run)[0].identical
 
 
 @pytest.mark.parametrize(
@@ -171,62 +171,62 @@ async def test_a_good_app_scores_one_and_leaves_everything_on_disk(bench: Gradin
     ],
 )
 async def test_misbehaviour_is_scored(
-    bench: GradingContext,
+    lab: CounterLab,
     behaviour: str,
     status: PlanStatus,
     outcomes: list[StepOutcome],
     reward: float,
 ) -> None:
-    rollout = await bench.grade(bench.app(behaviour))
+    rollout = await lab.grade(lab.app(behaviour))
     assert not rollout.mask_sample, rollout.failure_reason
-    assert bench.plan.status is status, bench.plan.error
-    assert bench.outcomes == outcomes
+    assert lab.plan.status is status, lab.plan.error
+    assert lab.outcomes == outcomes
     assert rollout.reward == reward
-    assert bench.plan.attempts == 1
+    assert lab.plan.attempts == 1
 
 
-async def test_a_page_that_instructs_the_judge_gains_nothing(bench: GradingContext) -> None:
-    rollout = await bench.grade(bench.app("instructs"))
+async def test_a_page_that_instructs_the_judge_gains_nothing(lab: CounterLab) -> None:
+    rollout = await lab.grade(lab.app("instructs"))
     assert rollout.reward == 0.5
     assert not rollout.mask_sample
-    assert bench.outcomes == [P, P, F]
-    assert any("judge_addressed" in flag for flag in bench.plan.flags)
+    assert lab.outcomes == [P, P, F]
+    assert any("judge_addressed" in flag for flag in lab.plan.flags)
 
 
-async def test_a_page_that_eats_memory_fails_its_step(bench: GradingContext) -> None:
+async def test_a_page_that_eats_memory_fails_its_step(lab: CounterLab) -> None:
     limits = ProcessLimits(memory_bytes=700 * 1024 * 1024, processes=2048)
-    bench.stack = bench.stack.model_copy(update={"browser": limits})
-    rollout = await bench.grade(bench.app("hogs"))
+    lab.stack = lab.stack.model_copy(update={"browser": limits})
+    rollout = await lab.grade(lab.app("hogs"))
     assert not rollout.mask_sample, rollout.failure_reason
-    assert bench.outcomes == [P, P, F]
+    assert lab.outcomes == [P, P, F]
     assert rollout.reward == 0.5
 
 
-async def test_an_app_that_is_too_slow_fails_the_step_at_hand(bench: GradingContext) -> None:
-    bench.config = GraderConfig(second_look_wait_s=0.3, app_time_per_plan_s=5)
-    bench.browsers = PlaywrightLauncher(BrowserConfig(action_timeout_s=15, settle_max_s=15))
-    rollout = await bench.grade(bench.app("slow"))
+async def test_an_app_that_is_too_slow_fails_the_step_at_hand(lab: CounterLab) -> None:
+    lab.config = GraderConfig(second_look_wait_s=0.3, app_time_per_plan_s=5)
+    lab.browsers = PlaywrightLauncher(BrowserConfig(action_timeout_s=15, settle_max_s=15))
+    rollout = await lab.grade(lab.app("slow"))
     assert not rollout.mask_sample
-    assert bench.plan.status is PlanStatus.GRADED
-    assert bench.outcomes[2] in {F, N}
+    assert lab.plan.status is PlanStatus.GRADED
+    assert lab.outcomes[2] in {F, N}
     assert rollout.reward is not None
     assert rollout.reward <= 0.5
 
 
-async def test_a_seeded_plan_is_tested_on_what_the_script_left(bench: GradingContext) -> None:
-    task = make_task(bench.root, seed="echo 10 > /app/count.txt")
-    rollout = await bench.grade(bench.app(), task)
-    assert rollout.reward == 1.0, bench.plan
-    assert bench.plan.seeded
+async def test_a_seeded_plan_is_tested_on_what_the_script_left(lab: CounterLab) -> None:
+    task = make_task(lab.root, seed="echo 10 > /app/count.txt")
+    rollout = await lab.grade(lab.app(), task)
+    assert rollout.reward == 1.0, lab.plan
+    assert lab.plan.seeded
 
 
-async def test_a_seed_that_works_only_once_by_hand_masks(bench: GradingContext) -> None:
-    task = make_task(bench.root, seed="test -e by-hand && echo 10 > count.txt")
-    rollout = await bench.grade(bench.app(), task)
+async def test_a_seed_that_works_only_once_by_hand_masks(lab: CounterLab) -> None:
+    task = make_task(lab.root, seed="test -e by-hand && echo 10 > count.txt")
+    rollout = await lab.grade(lab.app(), task)
     assert rollout.mask_sample
     assert rollout.failure_kind == "seeding_failed"
-    assert bench.plan.attempts == 2
-    assert "on a fresh app" in (bench.plan.error or "")
+    assert lab.plan.attempts == 2
+    assert "on a fresh app" in (lab.plan.error or "")
 
 
 SABOTAGE = {
@@ -243,26 +243,26 @@ SABOTAGE = {
 
 @pytest.mark.parametrize("kind", SABOTAGE)
 async def test_an_app_that_breaks_the_ground_under_the_seeder_is_not_masked(
-    bench: GradingContext, kind: str
+    lab: CounterLab, kind: str
 ) -> None:
     command, why = SABOTAGE[kind]
-    app = bench.app()
+    app = lab.app()
     (app / "start-server.sh").write_text(f"{command}\nexec python server.py\n")
-    bench.stack = bench.stack.model_copy(update={"state_bytes": 400 * 1024 * 1024})
-    rollout = await bench.grade(app, make_task(bench.root, seed="echo 10 > count.txt"))
+    lab.stack = lab.stack.model_copy(update={"state_bytes": 400 * 1024 * 1024})
+    rollout = await lab.grade(app, make_task(lab.root, seed="echo 10 > count.txt"))
     assert not rollout.mask_sample, rollout.failure_reason
     assert rollout.reward == 0.0
-    assert bench.plan.status is PlanStatus.SEEDING_FAILED
-    assert bench.plan.app_fault
-    assert why in (bench.plan.error or "")
+    assert lab.plan.status is PlanStatus.SEEDING_FAILED
+    assert lab.plan.app_fault
+    assert why in (lab.plan.error or "")
 
 
-async def test_an_app_cannot_rewrite_the_seed_that_is_made_beside_it(bench: GradingContext) -> None:
-    app = bench.app()
+async def test_an_app_cannot_rewrite_the_seed_that_is_made_beside_it(lab: CounterLab) -> None:
+    app = lab.app()
     meddle = "(while sleep 0.1; do echo exit 1 > /seeding/seed.sh; done) 2>/dev/null &"
     (app / "start-server.sh").write_text(f"{meddle}\nexec python server.py\n")
-    task = make_task(bench.root, seed="echo 10 > /app/count.txt")
-    assert (await bench.grade(app, task)).reward == 1.0
+    task = make_task(lab.root, seed="echo 10 > /app/count.txt")
+    assert (await lab.grade(app, task)).reward == 1.0
 
 
 @pytest.mark.parametrize(
@@ -273,27 +273,27 @@ async def test_an_app_cannot_rewrite_the_seed_that_is_made_beside_it(bench: Grad
     ],
 )
 async def test_scripts_that_fail_are_the_apps_fault(
-    bench: GradingContext, script: str, status: PlanStatus
+    lab: CounterLab, script: str, status: PlanStatus
 ) -> None:
-    app = bench.app()
+    app = lab.app()
     (app / script).write_text("echo cannot find module left-pad >&2\nexit 3\n")
-    rollout = await bench.grade(app)
+    rollout = await lab.grade(app)
     assert rollout.reward == 0.0
     assert not rollout.mask_sample
-    assert bench.plan.status is status
-    assert "left-pad" in (bench.plan.error or "")
-    assert bench.outcomes == [N, N, N]
+    assert lab.plan.status is status
+    assert "left-pad" in (lab.plan.error or "")
+    assert lab.outcomes == [N, N, N]
 
 
-async def test_an_empty_folder_is_not_buildable(bench: GradingContext) -> None:
-    (bench.root / "empty").mkdir()
-    rollout = await bench.grade(bench.root / "empty")
+async def test_an_empty_folder_is_not_buildable(lab: CounterLab) -> None:
+    (lab.root / "empty").mkdir()
+    rollout = await lab.grade(lab.root / "empty")
     assert rollout.artifact_status is ArtifactStatus.NOT_BUILDABLE
     assert rollout.reward == 0.0
 
 
 async def test_a_lost_browser_is_the_apps_fault_only_after_a_real_control(
-    bench: GradingContext,
+    lab: CounterLab,
 ) -> None:
     class Losing:
         """The browser of each attempt is lost at its second action; the controls' are real."""
@@ -319,13 +319,13 @@ async def test_a_lost_browser_is_the_apps_fault_only_after_a_real_control(
                 browser.call = call  # type: ignore[method-assign]
             return browser
 
-    losing = Losing(bench.browsers)
-    bench.browsers = losing  # type: ignore[assignment]
-    rollout = await bench.grade(bench.app())
+    losing = Losing(lab.browsers)
+    lab.browsers = losing  # type: ignore[assignment]
+    rollout = await lab.grade(lab.app())
     assert not rollout.mask_sample, rollout.failure_reason
-    assert bench.outcomes == [P, F, N]
+    assert lab.outcomes == [P, F, N]
     assert losing.launched == 4
-    assert bench.plan.attempts == 2
+    assert lab.plan.attempts == 2
 
 
 def test_a_task_without_scripts_cannot_be_replayed(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_a_policy_knows_its_task_by_the_specification() -> None:
     assert one is not None
     assert (one.root.name, one.artifact) == ("standup", "mvp")
     assert both is not None
-    assert both.family == "feature1"
+    assert both.source_artifact == "feature1"
     assert recognise("something else") is None
 
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.core.scoring.scorecard import masks
 from vibench_gym.core.tasks.task import bundled_tasks_dir
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def finished(run: Path) -> Iterator[tuple[str, PlanRecord, bytes]]:
     for rollout in RunDir(run).rollouts():
         for plan in rollout.plans():
             record, card = plan.read_record(), plan.scorecard_bytes()
-            if record is not None and not masks(record):
+            if record is not None and not record.masked:
                 assert card is not None
                 yield plan.plan_id, record, card
 

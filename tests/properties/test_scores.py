@@ -24,14 +24,12 @@ from support.strategies import (
     verdicts,
 )
 from vibench_gym.core.errors import GraderFault, SubmissionFault
-from vibench_gym.core.records import PlanRecord, RolloutRecord, Scorecard
+from vibench_gym.core.records import PlanRecord, RolloutRecord, Scorecard, canonical_json
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.scoring.rescore import rescore
 from vibench_gym.core.scoring.scorecard import (
     SCORED,
-    canonical_json,
     check_verdicts,
-    masks,
     reward,
     score_plan,
     score_rollout,
@@ -135,7 +133,10 @@ def test_masked_exactly_when_a_plan_ended_in_a_graders_fault(
     expected = any(
         plan.id not in kept
         or kept[plan.id].status == PlanStatus.GRADER_FAILED
-        or (kept[plan.id].status == PlanStatus.SEEDING_FAILED and not kept[plan.id].app_fault)
+        or (
+            kept[plan.id].status == PlanStatus.SEEDING_FAILED
+            and kept[plan.id].failure_kind is not None
+        )
         for plan in plans_
     )
     score = score_rollout(plans_, kept)
@@ -147,7 +148,7 @@ def test_masked_exactly_when_a_plan_ended_in_a_graders_fault(
 def test_no_status_of_the_apps_masks(plan: TestPlan, data: st.DataObject) -> None:
     record = data.draw(records(plan))
     assume(record.status in APP_STATUSES)
-    assert not masks(record)
+    assert not record.masked
     assert not score_rollout([plan], {plan.id: record}).mask_sample
 
 

@@ -19,7 +19,7 @@ from support.counter_app import attacked
 from support.grading import FINISH, LOOK, agent, check, end, failing, make_plan, passing
 from support.grading_lab import Lab
 from vibench_gym.core.status import PlanStatus, StepOutcome
-from vibench_gym.grading.qa.claims import MAX_ASKED
+from vibench_gym.grading.qa.citations import MAX_ASKED
 from vibench_gym.grading.recording_browser import PAGE_CHARS
 from vibench_gym.report.html import write_report
 from vibench_gym.stack.base import Seed

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image, ImageDraw
 
+from support.plans import parse_plan
 from vibench_gym.core.records import (
     PhaseTiming,
     PlanRecord,
@@ -20,7 +21,6 @@ from vibench_gym.core.records import (
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.scoring.scorecard import score_plan
 from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
-from vibench_gym.core.tasks.plan import parse_plan
 from vibench_gym.core.verdict import Check, Evidence, StepVerdict
 
 if TYPE_CHECKING:

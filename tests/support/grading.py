@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from vibench_gym.core.tasks.plan import TestPlan, parse_plan
+from support.plans import parse_plan
 from vibench_gym.core.tasks.task import Task
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_model import FakeModel, calls
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from vibench_gym.browser.base import Browser, BrowserLaunch
+    from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.llm.base import ChatModel, Message
 
 type Call = tuple[str, dict[str, Any]]

@@ -107,7 +107,6 @@ def records(draw: st.DrawFn, plan: TestPlan) -> PlanRecord:
         plan=plan.id,
         plan_sha256=plan.sha256,
         status=status,
-        app_fault=draw(st.booleans()),
         failure_kind=draw(st.none() | st.just("browser_failed")),
         error=draw(st.none() | words),
         verdicts=tuple(draw(verdicts(plan))),

@@ -37,11 +37,11 @@ def test_task_has_enough_to_show(task: Task) -> None:
 
 def test_every_plan_is_named_by_a_mutant() -> None:
     named = {
-        (task.name, task.family, mutant.plan)
+        (task.name, task.source_artifact, mutant.plan)
         for task in TASKS.values()
         for mutant in load_mutants(task)
     }
-    plans = {(task.name, task.family, p.stem) for task in TASKS.values() for p in task.plans}
+    plans = {(task.name, task.source_artifact, p.stem) for task in TASKS.values() for p in task.plans}
     assert plans == named
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""`vibench-gym gc`: removes what a crash left on this host, and nothing that anybody uses."""
+"""`vibench-gym gc`: removes what a crash left on this host, and nothing that is in use."""
 
 from __future__ import annotations
 

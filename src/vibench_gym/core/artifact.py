@@ -1,6 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Artifacts by content: a key in a store, never a host path that an agent may choose."""
+"""Artifacts by content: a key in a store, never a host path that an agent may choose.
+
+An artifact has two digests. The archive digest (`file_sha256`) names the bytes that were handed
+over: it is the store's key and what `/verify` is called with. The tree digest (`tree_sha256`) names
+the files that came out of it: it is in `rollout.json` and `artifact.sha256`, where it says whether
+measured plans may be kept. Two archives of the same files share the tree digest only.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +33,7 @@ class Artifact:
     """An archived app: digest and size of the archive, number of its members."""
 
     sha256: str
+    """The archive digest."""
     size: int
     members: int
 
@@ -38,7 +45,7 @@ class ArtifactStore:
     root: Path
 
     def put(self, archive: Path) -> str:
-        """Copy an archive into the store and return its key.
+        """Copy an archive into the store and return its key, the archive digest.
 
         Raises:
             OSError: it cannot be read or stored.
@@ -71,7 +78,7 @@ class ArtifactStore:
 
 
 def file_sha256(path: Path) -> str:
-    """Digest of a file's bytes.
+    """Digest of a file's bytes; of an archive, the archive digest.
 
     Raises:
         OSError: it cannot be read.
@@ -81,7 +88,7 @@ def file_sha256(path: Path) -> str:
 
 
 def tree_sha256(root: Path) -> str:
-    """Digest of a folder's names, kinds, executable bits, link texts and contents.
+    """The tree digest: a folder's names, kinds, executable bits, link texts and contents.
 
     Links are not followed; what is neither file, folder nor link does not count.
 

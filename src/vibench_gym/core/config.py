@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 
+GraderName = Literal["builtin", "vibench"]
+"""Ours, or ViBench's own scripts (`grading.kinds`)."""
+
 
 class Settings(BaseModel):
     """Base of all settings: frozen, unknown keys refused."""

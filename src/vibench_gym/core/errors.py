@@ -33,7 +33,7 @@ class SubmissionFault(VibenchGymError):
     """The app's or the builder's fault: scored, never masked."""
 
     retry_reason: str | None = None
-    """Why it may be ours after all: somebody outside killed a part of the stack."""
+    """Why the fault may be ours after all: something outside killed a part of the stack."""
 
 
 class ArtifactRejected(SubmissionFault):
@@ -60,6 +60,8 @@ class GraderFault(VibenchGymError):
     """Our machinery failed: retried once on a fresh stack, then masked."""
 
     failure_kind: ClassVar[str] = "grader_fault"
+    defect_trace: str | None = None
+    """Where an exception that nobody foresaw came from (`fault_boundary`), else None."""
 
 
 class SandboxUnavailable(GraderFault):
@@ -128,7 +130,7 @@ class ConfigError(OperatorFault):
 class Problem:
     """One thing wrong in a task's files: `file:line: message` (line 1-based).
 
-    A `warning` is worth telling but leaves the file usable (CRLF line ends, a byte order mark).
+    A `warning` leaves the file usable (CRLF line ends, a byte order mark).
     """
 
     file: str

@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import json
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, computed_field, model_validator
 
+from vibench_gym.core.config import GraderName
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.verdict import Evidence, StepVerdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Record(BaseModel):
@@ -66,11 +71,8 @@ class PlanRecord(Record):
     plan: str
     plan_sha256: str
     status: PlanStatus
-    seeding_failed: bool = False
-    """True when the status is `seeding_failed`."""
-    app_fault: bool = True
-    """For a failed status: whether the app (scored) or the grader (masked) is at fault."""
     failure_kind: str | None = None
+    """The grader's fault that masks the plan; None where the plan was measured."""
     error: str | None = None
     attempts: int = 1
     seeded: bool = False
@@ -82,6 +84,37 @@ class PlanRecord(Record):
     peak_memory_bytes: int = 0
     flags: tuple[str, ...] = ()
     """Things a reader should know: text that addressed the judge, cut snapshots, refused quotes."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_derived(cls, data: Any) -> Any:
+        """Leave out the stored copies of derived fields: they are worked out again."""
+        derived = cls.model_computed_fields
+        return {k: v for k, v in data.items() if k not in derived} if type(data) is dict else data
+
+    @property
+    def masked(self) -> bool:
+        """Whether the plan ended in a grader's fault (scoring.md, rule 11)."""
+        if self.status is PlanStatus.SEEDING_FAILED:
+            return self.failure_kind is not None
+        return self.status is PlanStatus.GRADER_FAILED
+
+    @computed_field  # type: ignore[prop-decorator] # pydantic's own way to store a property
+    @property
+    def seeding_failed(self) -> bool:
+        """Whether the status is `seeding_failed`."""
+        return self.status is PlanStatus.SEEDING_FAILED
+
+    @computed_field  # type: ignore[prop-decorator] # pydantic's own way to store a property
+    @property
+    def app_fault(self) -> bool:
+        """Whether the app is why the plan earned less than its full points.
+
+        False for a plan in which every step passed, and for one that a grader's fault masks.
+        """
+        if self.status is PlanStatus.GRADED:
+            return any(verdict.outcome is not StepOutcome.PASSED for verdict in self.verdicts)
+        return not self.masked
 
 
 class SetupRecord(Record):
@@ -104,10 +137,13 @@ class RolloutRecord(Record):
     task: str
     artifact: str
     artifact_sha256: str | None
+    """The tree digest of the unpacked files (`core.artifact`), None where nothing was unpacked.
+
+    Not the archive digest: that one is the key of the artifact store, and the field of the same
+    name in NeMo Gym's rows."""
     artifact_status: ArtifactStatus
     artifact_message: str = ""
-    grader: Literal["builtin", "vibench"] = "builtin"
-    """Ours, or ViBench's own scripts."""
+    grader: GraderName = "builtin"
     plans: tuple[str, ...]
     """Plan ids in the task's order."""
     plan_names: dict[str, str] = {}
@@ -149,3 +185,13 @@ class Event(Record):
     kind: EventKind
     step: str | None = None
     data: dict[str, Any] = {}
+
+
+def canonical_json(value: BaseModel | Mapping[str, Any]) -> str:
+    """The one way records are written: sorted keys, shortest exact floats, ASCII, final newline.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    data = value.model_dump(mode="python") if isinstance(value, BaseModel) else value
+    return json.dumps(data, sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False) + "\n"

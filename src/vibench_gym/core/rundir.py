@@ -7,7 +7,7 @@
         rollout.json  artifact.sha256  setup.log
         plans/<plan-id>/
             plan.txt  plan.json  scorecard.json  events.jsonl
-            screenshots/  downloads/  trace.zip  app.log  setup.log
+            screenshots/  downloads/  trace.zip  app.log
 
 A file is either whole or absent (written beside and renamed); only `events.jsonl` grows in place,
 so its last line may be cut short and is then left out. `plan.txt` is the plan byte for byte:
@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from vibench_gym.core.errors import ConfigError, ResultsUnwritable
-from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, Scorecard
-from vibench_gym.core.scoring.scorecard import canonical_json
+from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, Scorecard, canonical_json
 from vibench_gym.core.tasks.files import folder_name, natural_key
 
 if TYPE_CHECKING:
@@ -107,11 +106,6 @@ class PlanDir:
     def app_log(self) -> Path:
         """What the app printed during this plan."""
         return self.path / "app.log"
-
-    @property
-    def setup_log(self) -> Path:
-        """What set-up printed, where it ran for this plan."""
-        return self.path / "setup.log"
 
     @property
     def events_path(self) -> Path:
@@ -221,9 +215,9 @@ class RolloutDir:
         """
         return _read_record(self.path / "rollout.json", RolloutRecord)
 
-    def write_artifact(self, sha256: str) -> None:
-        """Write `artifact.sha256`."""
-        _write(self.path / "artifact.sha256", f"{sha256}\n")
+    def write_artifact(self, tree_sha256: str) -> None:
+        """Write `artifact.sha256`: the tree digest of the unpacked files (`core.artifact`)."""
+        _write(self.path / "artifact.sha256", f"{tree_sha256}\n")
 
     def plan(self, plan_id: str) -> PlanDir:
         """The folder of a plan, whether it exists or not.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The shape in which tools are offered to a model and answered by us."""
+"""Tools as models call them: specification, call and result."""
 
 from __future__ import annotations
 

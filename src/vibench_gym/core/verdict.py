@@ -31,10 +31,13 @@ class Check(BaseModel):
     text: str
     outcome: CheckOutcome
     fatal: bool
-    """Whether a failure of it would end the plan; decided from the plan's own text (rule 2)."""
+    """Whether a failure of it ends the plan: the step's text decides (rule 2).
+
+    For a check that passed this is what was known without a failure: False where its quote, or its
+    own text, is a sentence of the step that allows a failure."""
     reason: str = ""
     quote: str = ""
-    """The plan's sentence that makes it non-fatal; empty for a fatal check."""
+    """The sentence of the step that makes it non-fatal; empty for a fatal check."""
     evidence: tuple[str, ...] = ()
     first_look: tuple[str, ...] = ()
     """Observations of the first look where a second one was taken (rule 8)."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The artifact at hand: unpacked within its budgets, checked, digested, gone afterwards."""
+"""Unpacks an artifact within its budgets, checks and digests it, and removes it afterwards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable
-from vibench_gym.grading.context import close_shielded
+from vibench_gym.grading.teardown import close_shielded
 from vibench_gym.sandbox.archive.app_scripts import check_buildable
 from vibench_gym.sandbox.archive.unpack import unpack
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
@@ -28,7 +28,8 @@ class Unpacked:
     """An artifact's files. `rejected` says why it cannot be built, None for one that can."""
 
     app_dir: Path
-    sha256: str | None
+    tree_sha256: str | None
+    """Digest of the files (`core.artifact`), None where unpacking failed."""
     dropped: tuple[str, ...] = ()
     rejected: ArtifactRejected | None = None
 
@@ -44,7 +45,7 @@ async def unpacked(app: Path, budget: ArchiveBudget) -> AsyncIterator[Unpacked]:
     try:
         yield await asyncio.to_thread(_unpack, app, folder.path / "app", budget)
     finally:
-        await close_shielded(asyncio.to_thread(folder.remove), _ignore)
+        await close_shielded(asyncio.to_thread(folder.remove))
 
 
 def _unpack(app: Path, destination: Path, budget: ArchiveBudget) -> Unpacked:
@@ -61,7 +62,3 @@ def _unpack(app: Path, destination: Path, budget: ArchiveBudget) -> Unpacked:
     except ArtifactRejected as rejected:
         return Unpacked(destination, digest, report.dropped_names, rejected)
     return Unpacked(destination, digest, report.dropped_names)
-
-
-def _ignore(_message: str) -> None:
-    """The folder is registered with the janitor, which tries again."""

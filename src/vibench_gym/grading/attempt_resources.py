@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that one attempt at a plan is built from: stacks, browsers, models, all measured.
+"""Opens stacks, browsers and models for one attempt at a plan, and measures them.
 
-Whatever is opened here is closed by the exit stack it was opened on, or by the block it is used in.
+What is opened here is closed by the exit stack it was opened on, or by the block it is used in.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from vibench_gym.browser.base import BrowserLaunch
-from vibench_gym.grading.context import GradingContext, PeakMemory, close_shielded, launch_shielded
+from vibench_gym.grading.context import GradingContext, PeakMemory
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
-from vibench_gym.grading.metered_model import MeteredModel, ModelRole
+from vibench_gym.grading.models.metered import MeteredModel, ModelRole
 from vibench_gym.grading.recording_browser import RecordingBrowser
-from vibench_gym.grading.untrusted_text import Flags
+from vibench_gym.grading.teardown import close_shielded, launch_shielded
+from vibench_gym.grading.untrusted_text import RecordFlags
 from vibench_gym.grading.wall_clock import WallClock
 
 if TYPE_CHECKING:
@@ -38,28 +39,28 @@ class AttemptResources:
 
     def __init__(
         self,
-        bench: GradingContext,
+        context: GradingContext,
         plan: TestPlan,
         directory: PlanDir,
         *,
         log: EventLog,
         watch: Stopwatch,
     ) -> None:
-        self.bench = bench
+        self.context = context
         self.plan = plan
         self.directory = directory
         self.log = log
         self.watch = watch
-        self.flags = Flags()
+        self.flags = RecordFlags()
         self.memory = PeakMemory()
-        self.clock = WallClock(bench.now)
+        self.clock = WallClock(context.now)
         self.models: list[MeteredModel] = []
 
     async def stand_up(
         self, exits: contextlib.AsyncExitStack, watch: Stopwatch | None = None
     ) -> Stack:
         """A fresh stack; its phases count as the plan's unless another watch is given."""
-        stack = self.bench.prepared.stack(log_path=self.directory.app_log)
+        stack = self.context.prepared.stack(log_path=self.directory.app_log)
         try:
             await exits.enter_async_context(stack)
         finally:
@@ -67,7 +68,7 @@ class AttemptResources:
         await exits.enter_async_context(self.memory.watching(stack))
         return stack
 
-    async def open_pages(
+    async def open_browser(
         self, exits: contextlib.AsyncExitStack, stack: Stack, *, seeding: bool = False
     ) -> RecordingBrowser:
         """A browser on the stack. Only the test's own keeps a trace and the plan's screenshots."""
@@ -78,10 +79,10 @@ class AttemptResources:
                 base_url=stack.url,
                 screenshots_dir=_made(directory.path / "seeding", directory.screenshots, seeding),
                 downloads_dir=_made(directory.path / "seeding", directory.downloads, seeding),
-                assets_dir=self.bench.test_assets,
+                assets_dir=self.context.test_assets,
                 trace_path=None if seeding else directory.trace,
             )
-            browser = await launch_shielded(self.bench.browsers.launch(options))
+            browser = await launch_shielded(self.context.browsers.launch(options))
         exits.push_async_callback(browser.close)
         return RecordingBrowser(browser, log=self.log, flags=self.flags, watch=self.watch)
 
@@ -95,7 +96,7 @@ class AttemptResources:
             screenshots_dir=folder,
             downloads_dir=folder,
         )
-        return await launch_shielded(self.bench.browsers.launch(options))
+        return await launch_shielded(self.context.browsers.launch(options))
 
     @contextlib.asynccontextmanager
     async def model(
@@ -103,7 +104,7 @@ class AttemptResources:
     ) -> AsyncIterator[MeteredModel]:
         """The role's model, metered; released when the block ends."""
         model = MeteredModel(
-            self.bench.models.model(self.plan, role), role, log=self.log, on_turn=on_turn
+            self.context.models.model(self.plan, role), role, log=self.log, on_turn=on_turn
         )
         self.models.append(model)
         try:
@@ -117,9 +118,9 @@ class AttemptResources:
         self.log.add("error", error=message)
 
     def tell(self, kind: ProgressKind, message: str, step: str | None = None) -> None:
-        """Note a phase, and tell whoever waits."""
+        """Note a phase, and report it as progress."""
         self.log.add("phase", step, name=kind, message=message)
-        self.bench.tell(ProgressEvent(kind, self.plan.id, step, message))
+        self.context.tell(ProgressEvent(kind, self.plan.id, step, message))
 
 
 def _made(seeding_folder: Path, folder: Path, seeding: bool) -> Path:

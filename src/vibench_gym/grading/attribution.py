@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whose fault a failure is, found by control experiments.
+"""Finds out by control experiments whose fault a failure is.
 
-What masks, and the control that stands before it. "Control" is an experiment without what is
-suspected; where it fails too, our machinery is at fault.
+A control repeats what failed without the part that is suspected. Where the control fails too, our
+machinery is at fault. This is what masks a plan, and the control that comes before it:
 
     raised by us            control, before it may mask
     ---------------------   ----------------------------------------------------------------
@@ -30,12 +30,11 @@ What never masks, whatever the app does:
     it takes the seeder's browser down                            seeding goes on by shell
     it is missing, rejected, too large, without scripts           build failed, 0
 
-What only a control lays at the app's door (a lost browser, a crashed page, a snapshot whose
-database does not start, ground that cannot be seeded) is tried once more on a fresh stack before it
-counts: a fault of ours that passes looks the same. So is what fails beside a box or a database that
-was killed from outside, as a host does that is short of memory: no app can kill bubblewrap or the
-first process of a box. What the second attempt shows is the score. Whatever else of the app's is
-killed, it may have done itself, and it counts at once.
+If only a control blames the app (a lost browser, a crashed page, a snapshot whose database does
+not start, an app that cannot be seeded), the plan is tried once more on a fresh stack: a transient
+fault of ours looks the same. So it is where a box or a database was killed from outside, as a host
+that is short of memory does: no app can kill bubblewrap or the first process of a box. The second
+attempt is the score. Any other process of the app's may have killed itself: that counts at once.
 
 What an app can still do towards a mask: refuse a seed in ways that look like missing features (by
 rule 11 that is the grader's), and talk a judge into contradicting itself twice in one step. The
@@ -103,7 +102,7 @@ async def browser_works(
         return False
 
 
-async def broken_ground(prepared: PreparedApp) -> str | None:
+async def why_unseedable(prepared: PreparedApp) -> str | None:
     """Control for a seeding that failed: can an app be seeded at all that nobody has touched?
 
     On a fresh stack a script that does nothing is applied, which ends and starts the app once; it

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan is graded with: contracts of what the grader is given, and the measured parts."""
+"""What every plan of one artifact is graded with, and the contracts of the exchangeable parts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from vibench_gym.core.errors import GraderFault, VibenchGymError
+from vibench_gym.core.errors import GraderFault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from vibench_gym.browser.base import Browser, BrowserLaunch
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from vibench_gym.llm.base import ChatModel
     from vibench_gym.stack.base import PreparedApp, Stack
 
-TEARDOWN_LIMIT_S: Final = 60.0
 _SAMPLE_S: Final = 2.0
 
 
@@ -60,12 +60,14 @@ class GradingContext:
     models: ModelSource
     browsers: BrowserLauncher
     config: GraderConfig
+    limiter: AbstractAsyncContextManager[object]
+    """Entered once per plan: how many plans run at the same time."""
     test_assets: Path | None = None
     progress: Progress | None = None
     now: Callable[[], float] = time.time
 
     def tell(self, event: ProgressEvent) -> None:
-        """Pass a progress event on to whoever waits."""
+        """Pass a progress event on."""
         if self.progress is not None:
             self.progress(event)
 
@@ -100,52 +102,3 @@ class PeakMemory:
             with contextlib.suppress(GraderFault):
                 self.bytes = max(self.bytes, (await stack.usage()).memory_bytes)
             await asyncio.sleep(_SAMPLE_S)
-
-
-async def launch_shielded(launching: Awaitable[Browser]) -> Browser:
-    """The browser that is being launched; one that comes up for a cancelled caller is closed.
-
-    A launch that is cancelled half way leaves the driver's process behind, so it never is.
-    """
-    task = asyncio.ensure_future(launching)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await close_shielded(_close_when_open(task), lambda _message: None)
-        raise
-
-
-async def _close_when_open(task: asyncio.Future[Browser]) -> None:
-    with contextlib.suppress(VibenchGymError):  # nobody is left to be told
-        await (await task).close()
-
-
-async def close_shielded(
-    closing: Awaitable[object], on_error: Callable[[str], None], limit_s: float = TEARDOWN_LIMIT_S
-) -> None:
-    """Carry a teardown to its end, even when the caller is cancelled meanwhile, within a limit.
-
-    A teardown that fails changes no verdict: its fault is reported, not raised. A cancellation is
-    raised again afterwards.
-    """
-    task = asyncio.ensure_future(closing)
-    cancelled: asyncio.CancelledError | None = None
-    deadline = asyncio.get_running_loop().time() + limit_s
-    while not task.done():
-        left = deadline - asyncio.get_running_loop().time()
-        if left <= 0:
-            task.cancel()
-            on_error(f"the teardown did not end in {limit_s:g} s")
-            break
-        try:
-            await asyncio.wait({task}, timeout=left)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if task.done() and not task.cancelled():
-        fault = task.exception()
-        if isinstance(fault, GraderFault):
-            on_error(f"teardown: {fault}")
-        elif fault is not None:
-            raise fault
-    if cancelled is not None:
-        raise cancelled

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two streams about a rollout: progress for whoever waits, and the stored events of each plan."""
+"""Two streams about a rollout: progress for the caller, and the stored events of each plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ProgressKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ProgressEvent:
-    """One thing that just happened, for the one who waits."""
+    """One thing that just happened, for the caller."""
 
     kind: ProgressKind
     plan: str | None
@@ -37,6 +37,10 @@ class EventLog:
 
     def __init__(self, sink: Callable[[Event], None] | None = None) -> None:
         self._sink = sink
+        self.restart()
+
+    def restart(self) -> None:
+        """The plan starts now: it has waited for its turn."""
         self._started = time.monotonic()
 
     @property

@@ -1,35 +1,30 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""One rollout: an artifact goes in, a record with a reward comes out.
+"""The builtin grader: grades an artifact on a task and returns the rollout's record.
 
-Unpack within budgets, set up once, grade every plan from the snapshot, score. Results are written
-as they come. What the artifact is and does can only lower its own score; what breaks on our side is
-tried once more and then masks; what the operator has to see to ends the run.
+It unpacks within budgets, runs set-up once, grades every plan from the snapshot, and scores.
+Results are written as they come. The artifact can only lower its own score. A fault of ours is
+tried once more, then it masks. A fault that the operator has to mend ends the run.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.config import ArchiveBudget, GraderConfig
-from vibench_gym.core.errors import (
-    AppSetupFailed,
-    GraderFault,
-    OperatorFault,
-    SubmissionFault,
-    VibenchGymError,
-)
+from vibench_gym.core.errors import AppSetupFailed, GraderFault, OperatorFault
+from vibench_gym.core.fault_boundary import fault_boundary
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
-from vibench_gym.grading.context import BrowserLauncher, GradingContext, ModelSource, close_shielded
+from vibench_gym.grading.context import BrowserLauncher, GradingContext, ModelSource
 from vibench_gym.grading.events import Progress, ProgressEvent, ProgressKind, Stopwatch
-from vibench_gym.grading.plan_run import PlanRun, failed_record, finished_record, store_plan
+from vibench_gym.grading.plan_run import PlanRun
 from vibench_gym.grading.rollout_recorder import RolloutRecorder
+from vibench_gym.grading.teardown import close_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -42,7 +37,6 @@ if TYPE_CHECKING:
     from vibench_gym.core.tasks.task import Task
     from vibench_gym.stack.base import PreparedApp, StackBuilder
 
-_logger = logging.getLogger(__name__)
 __all__ = ["BrowserLauncher", "Grader", "ModelSource"]
 
 
@@ -90,61 +84,60 @@ class Grader:
         Raises:
             OperatorFault: the operator has to act; what was measured so far stays on disk.
         """
-        return await _Rollout(self, task, rollout, label, progress).run(app, resume=resume)
+        before = rollout.read_rollout() if resume else None
+        recorder = RolloutRecorder(task, rollout, label, before=before)
+        await asyncio.to_thread(recorder.begin)
+        grading = _Rollout(self, task, rollout, recorder, progress)
+        try:
+            records = await grading.records(app)
+        except GraderFault as fault:
+            records = recorder.fail_plans(PlanStatus.GRADER_FAILED, fault, task.plans)
+        return await asyncio.to_thread(recorder.finish, records, grading.watch)
 
 
 @dataclass(slots=True)
 class _Rollout:
-    """One call of `grade`."""
+    """The plans of one call of `grade`."""
 
     grader: Grader
     task: Task
     directory: RolloutDir
-    label: str
+    recorder: RolloutRecorder
     progress: Progress | None
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    async def run(self, app: Path, *, resume: bool) -> RolloutRecord:
-        before = self.directory.read_rollout() if resume else None
-        book = RolloutRecorder(self.task, self.directory, self.label, before=before)
-        await asyncio.to_thread(book.begin)
-        try:
-            records = await self._records(app, book, before)
-        except GraderFault as fault:
-            records = self._all_failed(PlanStatus.GRADER_FAILED, fault)
-        return await asyncio.to_thread(book.finish, records, self.watch)
-
-    async def _records(
-        self, app: Path, book: RolloutRecorder, before: RolloutRecord | None
-    ) -> dict[str, PlanRecord]:
+    async def records(self, app: Path) -> dict[str, PlanRecord]:
         """The record of every plan.
 
         Raises:
             GraderFault: no plan could be graded, even on the second try.
         """
+        recorder = self.recorder
         self._tell("unpack", str(app))
         async with AsyncExitStack() as exits:
-            found = await self._unpack(app, exits)
-            await asyncio.to_thread(book.artifact, found)
-            if found.rejected is not None:
-                return self._all_failed(PlanStatus.SETUP_FAILED, found.rejected)
-            records = self._kept(found, before)
-            left = [plan for plan in self.task.plans if plan.id not in records]
+            artifact = await self._unpack(app, exits)
+            await asyncio.to_thread(recorder.artifact, artifact)
+            if artifact.rejected is not None:
+                return recorder.fail_plans(
+                    PlanStatus.SETUP_FAILED, artifact.rejected, self.task.plans
+                )
+            kept = recorder.measured_before(artifact)
+            left = [plan for plan in self.task.plans if plan.id not in kept]
             if not left:
-                return records
+                return kept
             self._tell("setup", "running the app's set-up")
             try:
-                prepared = await self._prepare(found)
+                prepared = await self._prepare(artifact)
             except AppSetupFailed as fault:
-                return {**records, **self._all_failed(PlanStatus.SETUP_FAILED, fault, left)}
+                return kept | recorder.fail_plans(PlanStatus.SETUP_FAILED, fault, left)
             except GraderFault as fault:
-                return {**records, **self._all_failed(PlanStatus.GRADER_FAILED, fault, left)}
+                return kept | recorder.fail_plans(PlanStatus.GRADER_FAILED, fault, left)
             try:
-                book.setup(prepared.setup, found)
-                return {**records, **await self._graded(prepared, left)}
+                recorder.setup(prepared.setup, artifact)
+                return kept | await self._graded(prepared, left)
             finally:
                 with self.watch.phase("teardown"):
-                    await close_shielded(prepared.close(), lambda _message: None)
+                    await close_shielded(prepared.close())
 
     async def _unpack(self, app: Path, exits: AsyncExitStack) -> Unpacked:
         """The artifact's files, for as long as `exits` is open; our own failure is tried again."""
@@ -153,9 +146,9 @@ class _Rollout:
             return exits.enter_async_context(unpacked(app, self.grader.archive))
 
         with self.watch.phase("unpack"):
-            return await self._tried(unpack)
+            return await self._tried("unpacking", unpack)
 
-    async def _prepare(self, found: Unpacked) -> PreparedApp:
+    async def _prepare(self, artifact: Unpacked) -> PreparedApp:
         """Set up once; a grader's fault is tried once more.
 
         Raises:
@@ -165,13 +158,13 @@ class _Rollout:
         log_path = self.directory.setup_log
 
         def prepare() -> Awaitable[PreparedApp]:
-            return self.grader.stacks.prepare(found.app_dir, log_path=log_path)
+            return self.grader.stacks.prepare(artifact.app_dir, log_path=log_path)
 
         with self.watch.phase("setup"):
-            return await self._tried(prepare)
+            return await self._tried("set-up", prepare)
 
-    async def _tried[T](self, part: Callable[[], Awaitable[T]]) -> T:
-        """Do a part of ours, again after a fault; what nobody foresaw is a fault, too.
+    async def _tried[T](self, doing: str, part: Callable[[], Awaitable[T]]) -> T:
+        """Do a part of ours, again after a grader's fault.
 
         Raises:
             SubmissionFault, OperatorFault: as the part does.
@@ -180,7 +173,8 @@ class _Rollout:
         tries_left = self.grader.config.retries
         while True:
             try:
-                return await _faults_named(part())
+                with fault_boundary(doing):
+                    return await part()
             except GraderFault as fault:
                 if not tries_left:
                     raise
@@ -191,71 +185,28 @@ class _Rollout:
         self, prepared: PreparedApp, plans: Iterable[TestPlan]
     ) -> dict[str, PlanRecord]:
         grader = self.grader
-        bench = GradingContext(
+        context = GradingContext(
             prepared=prepared,
             models=grader.models,
             browsers=grader.browsers,
             config=grader.config,
+            limiter=grader.limiter,
             now=grader.now,
             test_assets=self.task.test_assets,
             progress=self.progress,
         )
+        runs = {plan.id: PlanRun(context, plan, self.directory.plan(plan.id)) for plan in plans}
         with self.watch.phase("plans"):
             try:
                 async with asyncio.TaskGroup() as group:
-                    tasks = {plan.id: group.create_task(self._one(bench, plan)) for plan in plans}
+                    tasks = {plan_id: group.create_task(run.run()) for plan_id, run in runs.items()}
             except BaseExceptionGroup as group_fault:
                 raise _first(group_fault) from None
         return {plan_id: task.result() for plan_id, task in tasks.items()}
 
-    async def _one(self, bench: GradingContext, plan: TestPlan) -> PlanRecord:
-        queued = time.monotonic()
-        async with self.grader.limiter:
-            queue_s = time.monotonic() - queued
-            run = PlanRun(bench, plan, self.directory.plan(plan.id))
-            return await run.run(queue_s=queue_s)
-
-    def _kept(self, found: Unpacked, before: RolloutRecord | None) -> dict[str, PlanRecord]:
-        """Plans that an earlier run of this rollout has measured for this very artifact."""
-        if before is None or found.sha256 is None or before.artifact_sha256 != found.sha256:
-            return {}
-        kept = {}
-        for plan in self.task.plans:
-            if (record := finished_record(self.directory.plan(plan.id), plan)) is not None:
-                kept[plan.id] = record
-        return kept
-
-    def _all_failed(
-        self,
-        status: PlanStatus,
-        error: VibenchGymError,
-        plans: Iterable[TestPlan] | None = None,
-    ) -> dict[str, PlanRecord]:
-        records = {}
-        for plan in self.task.plans if plans is None else plans:
-            records[plan.id] = failed_record(plan, status, error)
-            store_plan(self.directory.plan(plan.id), plan, records[plan.id])
-        return records
-
     def _tell(self, kind: ProgressKind, message: str) -> None:
         if self.progress is not None:
             self.progress(ProgressEvent(kind, None, None, message))
-
-
-async def _faults_named[T](doing: Awaitable[T]) -> T:
-    """Give a defect its name: it costs one artifact a mask, not the run.
-
-    Raises:
-        SubmissionFault, GraderFault, OperatorFault: as awaited.
-        GraderFault: anything else was raised.
-    """
-    try:
-        return await doing
-    except (SubmissionFault, GraderFault, OperatorFault):
-        raise
-    except Exception as defect:
-        _logger.exception("a defect of the grader")
-        raise GraderFault(f"a defect of the grader: {defect!r}") from defect
 
 
 def _first(group: BaseExceptionGroup) -> BaseException:

@@ -1,41 +1,35 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""One plan of one rollout: attempts, the record of what happened, results on disk at once.
+"""One plan of one rollout: its attempts, its record, and the files it leaves.
 
-A grader's fault is tried again on a fresh stack, from the plan's start; then the plan is masked.
-What the operator has to see to is passed on. The app's faults are scores: at the first attempt
-where it was seen to fail, at the second where only a control says that it was not us.
+A grader's fault is tried again from the plan's start, on a fresh stack; then the plan is masked. An
+operator's fault is raised. An app's fault is a score: at once where the app was seen to fail, after
+a second attempt where only a control experiment says that the failure was not ours.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import shutil
-import traceback
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import GraderFault, OperatorFault, SeedingFailed
+from vibench_gym.core.fault_boundary import fault_boundary
 from vibench_gym.core.records import PlanRecord, UsageRecord
-from vibench_gym.core.scoring.scorecard import masks, score_plan
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.attempt_resources import AttemptResources
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
-from vibench_gym.grading.plan_attempt import Outcome, PlanAttempt
-from vibench_gym.grading.qa.verdict_recorder import nothing_reached
+from vibench_gym.grading.plan_attempt import AttemptOutcome, PlanAttempt
+from vibench_gym.grading.stored_plan import ERROR_CHARS, clear_evidence, reset_plan, store_plan
 from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vibench_gym.core.errors import VibenchGymError
     from vibench_gym.core.rundir import PlanDir
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.grading.context import GradingContext
-
-_ERROR_CHARS: Final = 4000
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -46,71 +40,90 @@ class _Totals:
     usage: list[UsageRecord] = field(default_factory=list)
     memory_bytes: int = 0
 
-    def add(self, shop: AttemptResources) -> None:
-        self.flags.update(dict.fromkeys(shop.flags.all()))
-        self.usage += [model.record() for model in shop.models]
-        self.memory_bytes = max(self.memory_bytes, shop.memory.bytes)
+    def add(self, resources: AttemptResources) -> None:
+        self.flags.update(dict.fromkeys(resources.flags.all()))
+        self.usage += [model.record() for model in resources.models]
+        self.memory_bytes = max(self.memory_bytes, resources.memory.bytes)
+
+
+@dataclass(slots=True)
+class _RetryBudget:
+    """Attempts that are left: after a grader's fault, and after an outcome in doubt."""
+
+    after_fault: int
+    after_doubt: int
+
+    def take(self, result: AttemptOutcome | GraderFault) -> str | None:
+        """Use one up and say why the plan is tried again; None for a result that stands."""
+        if isinstance(result, GraderFault):
+            if not self.after_fault:
+                return None
+            self.after_fault -= 1
+            return f"{result.failure_kind}: {result}"
+        if not result.retry_reason or not self.after_doubt:
+            return None
+        self.after_doubt -= 1
+        return f"in doubt: {result.retry_reason}"
 
 
 class PlanRun:
-    """Grades one plan of one artifact: writes its record and scorecard, gives back the record."""
+    """Grades one plan of one artifact: writes its record and scorecard, and returns the record."""
 
-    def __init__(self, bench: GradingContext, plan: TestPlan, directory: PlanDir) -> None:
-        self._bench = bench
+    def __init__(self, context: GradingContext, plan: TestPlan, directory: PlanDir) -> None:
+        self._context = context
         self._plan = plan
         self._directory = directory
         self._log = EventLog(directory.append_event)
         self._watch = Stopwatch()
         self._totals = _Totals()
 
-    async def run(self, *, queue_s: float = 0.0) -> PlanRecord:
-        """Grade the plan, at most `retries` times more after a grader's fault, as often in doubt.
+    async def run(self) -> PlanRecord:
+        """Wait for the limiter, then grade: at most `retries` times more for each kind of retry.
 
         Raises:
             OperatorFault: the operator has to act; nothing is recorded for the plan.
         """
-        await asyncio.to_thread(reset_plan, self._directory, self._plan)
-        self._watch.add("queue", queue_s)
-        self._tell("plan_started", self._plan.source)
-        number = 1
-        attempt, result = await self._attempt(number)
-        left = {Outcome: self._bench.config.retries, GraderFault: self._bench.config.retries}
-        while (why := _worth_another(result)) and left[_kind(result)] > 0:
-            left[_kind(result)] -= 1
-            self._tell("retry", why)
-            await asyncio.to_thread(_clear_evidence, self._directory)
-            number += 1
+        queued = time.monotonic()
+        async with self._context.limiter:
+            self._watch.add("queue", time.monotonic() - queued)
+            self._log.restart()
+            await asyncio.to_thread(reset_plan, self._directory, self._plan)
+            self._tell("plan_started", self._plan.source)
+            retries = self._context.config.retries
+            budget = _RetryBudget(after_fault=retries, after_doubt=retries)
+            number = 1
             attempt, result = await self._attempt(number)
-        record = self._record(attempt, result, number)
-        store_plan(self._directory, self._plan, record)
-        self._tell("plan_done", str(record.status))
-        return record
+            while (why := budget.take(result)) is not None:
+                self._tell("retry", why)
+                await asyncio.to_thread(clear_evidence, self._directory)
+                number += 1
+                attempt, result = await self._attempt(number)
+            record = self._record(attempt, result, number)
+            store_plan(self._directory, self._plan, record)
+            self._tell("plan_done", str(record.status))
+            return record
 
-    async def _attempt(self, number: int) -> tuple[PlanAttempt, Outcome | GraderFault]:
-        shop = AttemptResources(
-            self._bench, self._plan, self._directory, log=self._log, watch=self._watch
+    async def _attempt(self, number: int) -> tuple[PlanAttempt, AttemptOutcome | GraderFault]:
+        resources = AttemptResources(
+            self._context, self._plan, self._directory, log=self._log, watch=self._watch
         )
-        attempt = PlanAttempt(shop)
+        attempt = PlanAttempt(resources)
         self._log.add("attempt", number=number)
         try:
-            return attempt, await attempt.run()
-        except OperatorFault:
-            raise
+            # An attempt turns the app's faults into outcomes: one that comes out is a defect.
+            with fault_boundary(f"plan {self._plan.id}", foreseen=(GraderFault, OperatorFault)):
+                return attempt, await attempt.run()
         except GraderFault as fault:
-            self._log.add("error", error=str(fault), failure_kind=fault.failure_kind)
+            error = clip(fault.defect_trace or str(fault), ERROR_CHARS)
+            self._log.add("error", error=error, failure_kind=fault.failure_kind)
             return attempt, fault
-        except Exception as defect:  # a defect costs a plan, not the run
-            _logger.exception("plan %s: a defect of the grader", self._plan.id)
-            where = traceback.format_exc(limit=-5)
-            self._log.add("error", error=clip(where, 4000), failure_kind=GraderFault.failure_kind)
-            return attempt, GraderFault(f"a defect of the grader: {defect!r}")
         finally:
-            self._totals.add(shop)
+            self._totals.add(resources)
 
     def _record(
-        self, attempt: PlanAttempt, result: Outcome | GraderFault, number: int
+        self, attempt: PlanAttempt, result: AttemptOutcome | GraderFault, number: int
     ) -> PlanRecord:
-        if isinstance(result, Outcome):
+        if isinstance(result, AttemptOutcome):
             status, error, kind = result.status, result.error, None
         else:
             seeding = isinstance(result, SeedingFailed)
@@ -120,13 +133,11 @@ class PlanRun:
             plan=self._plan.id,
             plan_sha256=self._plan.sha256,
             status=status,
-            seeding_failed=status is PlanStatus.SEEDING_FAILED,
-            app_fault=isinstance(result, Outcome),
             failure_kind=kind,
-            error=None if error is None else clip(error, _ERROR_CHARS),
+            error=None if error is None else clip(error, ERROR_CHARS),
             attempts=number,
             seeded=attempt.seeded,
-            verdicts=attempt.book.verdicts(),
+            verdicts=attempt.recorder.verdicts(),
             evidence=attempt.evidence,
             timings=self._watch.records(),
             usage=_summed(self._totals.usage),
@@ -136,48 +147,7 @@ class PlanRun:
         )
 
     def _tell(self, kind: ProgressKind, message: str) -> None:
-        self._bench.tell(ProgressEvent(kind, self._plan.id, None, message))
-
-
-def _worth_another(result: Outcome | GraderFault) -> str | None:
-    """Why the plan should be tried again; None for an outcome that stands."""
-    if isinstance(result, Outcome):
-        return f"in doubt: {result.retry_reason}" if result.retry_reason else None
-    return f"{result.failure_kind}: {result}"
-
-
-def _kind(result: Outcome | GraderFault) -> type[Outcome | GraderFault]:
-    return Outcome if isinstance(result, Outcome) else GraderFault
-
-
-def failed_record(plan: TestPlan, status: PlanStatus, error: VibenchGymError | str) -> PlanRecord:
-    """The record of a plan that never started: the artifact's or the machinery's fault."""
-    fault = error if isinstance(error, GraderFault) else None
-    return PlanRecord(
-        plan=plan.id,
-        plan_sha256=plan.sha256,
-        status=status,
-        app_fault=fault is None,
-        failure_kind=fault.failure_kind if fault else None,
-        error=clip(str(error), _ERROR_CHARS),
-        verdicts=nothing_reached(plan),
-    )
-
-
-def store_plan(directory: PlanDir, plan: TestPlan, record: PlanRecord) -> None:
-    """Write the plan's text, record and scorecard; the record comes last: it says "finished"."""
-    directory.create()
-    directory.write_plan(plan)
-    directory.write_scorecard(score_plan(plan, record.verdicts, record.status))
-    directory.write_record(record)
-
-
-def finished_record(directory: PlanDir, plan: TestPlan) -> PlanRecord | None:
-    """The record of an earlier run of this plan, if it is complete, of this text, and measured."""
-    record = directory.read_record()
-    if record is None or record.plan_sha256 != plan.sha256 or masks(record):
-        return None
-    return record if directory.read_scorecard() is not None else None
+        self._context.tell(ProgressEvent(kind, self._plan.id, None, message))
 
 
 def _summed(usage: Iterable[UsageRecord]) -> tuple[UsageRecord, ...]:
@@ -200,17 +170,3 @@ def _plus(one: UsageRecord, other: UsageRecord) -> UsageRecord:
         requests=one.requests + other.requests,
         seconds=round(one.seconds + other.seconds, 4),
     )
-
-
-def reset_plan(directory: PlanDir, plan: TestPlan) -> None:
-    """Start from an empty folder: leftovers of a killed run are not this run's evidence."""
-    shutil.rmtree(directory.path, ignore_errors=True)
-    directory.create()
-    directory.write_plan(plan)
-
-
-def _clear_evidence(directory: PlanDir) -> None:
-    """The next attempt's screenshots must not be taken for this one's."""
-    for folder in (directory.screenshots, directory.downloads):
-        shutil.rmtree(folder, ignore_errors=True)
-    directory.create()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A browser whose every observation is bounded, numbered, stored as evidence and marked as data.
 
-Used by the QA agent and by the seeder. Time spent waiting for the app is kept apart from time that
-the browser itself takes, because slowness of the app is the app's and slowness of ours is ours.
+Used by the QA agent and by the seeder. The time that a call waits for the app is kept apart from
+the time that the browser itself takes: only the app's own slowness may fail a step.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from vibench_gym.core.errors import BrowserFailed
 from vibench_gym.core.tool import ToolResult
 from vibench_gym.core.verdict import Evidence
-from vibench_gym.grading.untrusted_text import Flags, clip, one_line, unframed
+from vibench_gym.grading.untrusted_text import RecordFlags, clip, one_line, unframed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
+    from collections.abc import Awaitable, Mapping, Sequence
 
     from vibench_gym.browser.base import Browser, Observation
+    from vibench_gym.core.tool import ToolSpec
     from vibench_gym.grading.events import EventLog, Stopwatch
 
 CALL_LIMIT_S: Final = 180.0
@@ -34,10 +35,12 @@ class RecordingBrowser:
     """Carries out browser calls and keeps what they showed.
 
     Raises:
-        BrowserFailed: the browser is gone or hangs; whose fault that is, the caller finds out.
+        BrowserFailed: the browser is gone or hangs; the caller finds out whose fault that is.
     """
 
-    def __init__(self, browser: Browser, *, log: EventLog, flags: Flags, watch: Stopwatch) -> None:
+    def __init__(
+        self, browser: Browser, *, log: EventLog, flags: RecordFlags, watch: Stopwatch
+    ) -> None:
         self.browser = browser
         self._log = log
         self._flags = flags
@@ -46,6 +49,11 @@ class RecordingBrowser:
         self.waited_on_app_s = 0.0
         self.crashes = 0
         """Observations of a page whose renderer was gone."""
+
+    @property
+    def tools(self) -> Sequence[ToolSpec]:
+        """The browser's tools."""
+        return self.browser.tools
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -72,7 +80,7 @@ class RecordingBrowser:
         return await self._observed(self.browser.observe(), step, phase, {})
 
     def result(self, observation: Observation, note: str = "") -> ToolResult:
-        """What the agent is told: marked page data, and the picture only if it asked for one."""
+        """The tool result for the agent: marked page data, and the picture only if it asked."""
         shown = observation.screenshot if observation.show_screenshot else None
         text = unframed(clip(observation.text, PAGE_CHARS))
         return ToolResult(

@@ -1,26 +1,31 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The record of one rollout while it grows, written whenever something is known.
+"""Writes one rollout's record as it grows, and the records of plans that were not run.
 
-At every moment the plans on disk are those of the artifact that the record names, so that whoever
-goes on from there, after an end at any moment, keeps all of them and none of another artifact.
+At every moment the plans on disk are those of the artifact that the record names. So a grading that
+resumes, after an end at any moment, keeps all of them and none of another artifact.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from vibench_gym.core.records import RolloutRecord, SetupRecord
 from vibench_gym.core.scoring.scorecard import score_rollout
 from vibench_gym.core.status import ArtifactStatus
+from vibench_gym.grading.stored_plan import failed_record, measured_record, store_plan
 from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from vibench_gym.core.config import GraderName
+    from vibench_gym.core.errors import VibenchGymError
     from vibench_gym.core.records import PlanRecord
     from vibench_gym.core.rundir import RolloutDir
+    from vibench_gym.core.status import PlanStatus
+    from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.core.tasks.task import Task
     from vibench_gym.grading.artifact import Unpacked
     from vibench_gym.grading.events import Stopwatch
@@ -38,12 +43,13 @@ class RolloutRecorder:
         task: Task,
         directory: RolloutDir,
         label: str,
-        grader: Literal["builtin", "vibench"] = "builtin",
+        grader: GraderName = "builtin",
         *,
         before: RolloutRecord | None = None,
     ) -> None:
         self._task = task
         self._directory = directory
+        self._before = before
         self.record = RolloutRecord(
             label=label,
             task=task.name,
@@ -61,21 +67,44 @@ class RolloutRecorder:
         """Write the record of a rollout that runs."""
         self._update()
 
-    def artifact(self, found: Unpacked) -> None:
+    def artifact(self, artifact: Unpacked) -> None:
         """Note what the artifact is; the plans of any other are removed first.
 
         Raises:
             ResultsUnwritable: they stay, or it cannot be written.
         """
-        if found.sha256 is None or found.sha256 != self.record.artifact_sha256:
+        if artifact.tree_sha256 is None or artifact.tree_sha256 != self.record.artifact_sha256:
             self._directory.remove_plans()
-        status = found.rejected.status if found.rejected else ArtifactStatus.OK
-        message = clip(str(found.rejected), 2000) if found.rejected else ""
-        if found.sha256 is not None:
-            self._directory.write_artifact(found.sha256)
-        self._update(artifact_sha256=found.sha256, artifact_status=status, artifact_message=message)
+        status = artifact.rejected.status if artifact.rejected else ArtifactStatus.OK
+        message = clip(str(artifact.rejected), 2000) if artifact.rejected else ""
+        if artifact.tree_sha256 is not None:
+            self._directory.write_artifact(artifact.tree_sha256)
+        self._update(
+            artifact_sha256=artifact.tree_sha256, artifact_status=status, artifact_message=message
+        )
 
-    def setup(self, report: SetupReport, found: Unpacked) -> None:
+    def measured_before(self, artifact: Unpacked) -> dict[str, PlanRecord]:
+        """Plans that an earlier run of this rollout has measured for this very artifact."""
+        digest = artifact.tree_sha256
+        if self._before is None or digest is None or self._before.artifact_sha256 != digest:
+            return {}
+        kept = {}
+        for plan in self._task.plans:
+            if (record := measured_record(self._directory.plan(plan.id), plan)) is not None:
+                kept[plan.id] = record
+        return kept
+
+    def fail_plans(
+        self, status: PlanStatus, error: VibenchGymError, plans: Iterable[TestPlan]
+    ) -> dict[str, PlanRecord]:
+        """Store that these plans never started, and why."""
+        records = {}
+        for plan in plans:
+            records[plan.id] = failed_record(plan, status, error)
+            store_plan(self._directory.plan(plan.id), plan, records[plan.id])
+        return records
+
+    def setup(self, report: SetupReport, artifact: Unpacked) -> None:
         """Note what set-up did."""
         self._update(
             setup=SetupRecord(
@@ -85,7 +114,7 @@ class RolloutRecorder:
                 python_version=report.python_version,
                 node_version=report.node_version,
                 blocked_hosts=dict(report.blocked_hosts),
-                dropped_members=tuple(dict.fromkeys((*found.dropped, *report.dropped_members))),
+                dropped_members=tuple(dict.fromkeys((*artifact.dropped, *report.dropped_members))),
             )
         )
 

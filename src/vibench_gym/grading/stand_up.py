@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Stands an app up once, opens its first page and measures: what a machine has to be able to do.
+"""Stands an app up once, opens its first page and measures: can this machine grade it?
 
-The way is a rollout's own (unpacked within budgets, set up, snapshot, fresh stack, the QA agent's
-browser), so an app that stands here can be graded here. What fails is told with whose fault it is;
-nothing is scored.
+The steps are those of a rollout (unpack within budgets, set-up, snapshot, fresh stack, the QA
+agent's browser), so an app that stands here can be graded here. A failure is reported with whose
+fault it is. Nothing is scored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vibench_gym.core.config import ArchiveBudget
 from vibench_gym.core.errors import BrowserFailed, GraderFault, SubmissionFault
 from vibench_gym.grading.artifact import unpacked
 from vibench_gym.grading.attribution import browser_works
-from vibench_gym.grading.context import close_shielded, launch_shielded
+from vibench_gym.grading.teardown import close_shielded, launch_shielded
 from vibench_gym.stack.frameworks import frameworks
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class StandUp:
                     standing.setup = prepared.setup
                     await self._stand(prepared, folder, standing)
                 finally:
-                    await close_shielded(prepared.close(), _ignore)
+                    await close_shielded(prepared.close())
         except SubmissionFault as fault:
             standing.fault, standing.message = "app", str(fault)
         except GraderFault as fault:
@@ -130,7 +130,7 @@ class StandUp:
             standing.page = _first_page(seen, time.monotonic() - started)
             standing.usage_with_browser = await stack.usage()
         finally:
-            await close_shielded(browser.close(), _ignore)
+            await close_shielded(browser.close())
         if seen.is_error or _BLANK in seen.text:
             standing.fault = "app"
             standing.message = f"its first page cannot be shown: {seen.text[:1000]}"
@@ -155,7 +155,3 @@ def _first_page(seen: Observation, load_s: float) -> FirstPage:
         blocked_hosts=tuple(seen.extra.get("blocked_hosts", ())),
         screenshot=str(seen.screenshot) if seen.screenshot else None,
     )
-
-
-def _ignore(_message: str) -> None:
-    """A teardown that fails says nothing about the app; what it leaves the janitor removes."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Text that comes from the app under test: data, bounded, and watched for words to the judge.
+"""Text from the app under test is data: bounded, escaped, and scanned for words to the judge.
 
 An app may write instructions to whoever grades it into pages, labels, dialogs, logs and file
 names. Nothing here decides a verdict: a hit becomes a flag in the plan's record, so that a reader
@@ -118,8 +118,8 @@ def one_line(text: str, limit: int = 200) -> str:
     return ""
 
 
-class Flags:
-    """What a reader of the record should know, each once, bounded."""
+class RecordFlags:
+    """Flags of a plan's record: what its reader should know. Each is kept once; bounded."""
 
     def __init__(self) -> None:
         self._seen: dict[str, None] = {}

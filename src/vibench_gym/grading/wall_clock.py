@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The host's clock as one attempt at a plan sees it: which day it is, and whether it was set.
+"""Watches the host's clock during one attempt: which day it is, and whether it was set.
 
-Limits are measured by a clock that nobody sets. This one matters because an agent is told a date
-and an app reads the time: when the two part in the middle of a plan, what was seen proves nothing.
+Limits are measured by a monotonic clock. The wall clock matters because an agent is given a date
+and an app reads the time: where the two differ in the middle of a plan, observations prove nothing.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class VibenchVerifyRequest(VibenchTask, BaseVerifyRequest):
     model_config = ConfigDict(extra="allow")
 
     artifact_sha256: Digest | None = None
-    """Key in the store at `artifact_dir`; None: there was nothing to harvest, or no harvest."""
+    """Archive digest, the key in the store at `artifact_dir`; None: nothing was harvested."""
     rollout_id: str | None = Field(default=None, max_length=200)
     """One per build; calls with the same id and artifact get the same answer."""
     harness_status: HarnessStatus = HarnessStatus.OK

@@ -45,7 +45,7 @@ def _plan(directory: PlanDir, name: str) -> PlanSource:
         folder=directory.path,
         record=directory.read_record(),
         scorecard=directory.read_scorecard(),
-        logs={"App log": _tail(directory.app_log), "Set-up log": _tail(directory.setup_log)},
+        logs={"App log": _tail(directory.app_log)},
     )
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a report shows, gathered from records alone: no app, no model, no clock is asked."""
+"""Gathers what a report shows, from records alone: no app, no model, no clock."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def _known(root: Path) -> tuple[Task, ...]:
 
 
 def _prds(task: Task) -> list[str]:
-    names = [*([task.base_artifact] if task.base_artifact else []), task.family]
+    names = [*([task.base_artifact] if task.base_artifact else []), task.source_artifact]
     paths = [task.root / "prd" / f"{name}.txt" for name in names]
     return [path.read_text(encoding="utf-8") for path in paths if path.is_file()]
 

@@ -43,7 +43,7 @@ DEFENCES: Final = (
     defence(
         "seed_summary_quoted",
         "the seeder's report is quoted line by line",
-        ("grading/qa/agent.py", "quoted_lines(brief.seed_summary or", "str(brief.seed_summary or"),
+        ("grading/qa/agent.py", "quoted_lines(task.seed_summary or", "str(task.seed_summary or"),
     ),
     defence(
         "strict_verdict_arguments",
@@ -76,7 +76,7 @@ DEFENCES: Final = (
     defence(
         "claims_checked",
         "what a judge cites is looked up in what it was shown",
-        ("grading/qa/claims.py", "        if not wrong:\n", "        if wrong or not wrong:\n"),
+        ("grading/qa/citations.py", "        if not wrong:\n", "        if wrong or not wrong:\n"),
     ),
     defence(
         "report_policy",

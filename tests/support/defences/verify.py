@@ -50,7 +50,7 @@ DEFENCES: Final = (
     defence(
         "measured_plans_kept",
         "a plan that was measured is not measured again",
-        ("gym/server/host_grader.py", "label=label, resume=True)", "label=label, resume=False)"),
+        ("grading/host_grader.py", "label=label, resume=True)", "label=label, resume=False)"),
     ),
     defence(
         "earlier_artifact_noted",

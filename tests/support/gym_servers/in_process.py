@@ -27,8 +27,8 @@ from support.grading import (
 )
 from vibench_gym.core.artifact import ArtifactStore
 from vibench_gym.core.config import ArchiveBudget, GraderConfig
+from vibench_gym.grading.host_grader import HostGrader
 from vibench_gym.gym.server.config import VibenchResourcesServerConfig
-from vibench_gym.gym.server.host_grader import HostGrader, RolloutGrader
 from vibench_gym.gym.server.host_limiter import HostLimiter
 from vibench_gym.gym.server.resources_server import VibenchResourcesServer
 from vibench_gym.testing.fake_stack import FakeStackBuilder
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.core.tasks.task import Task
+    from vibench_gym.grading.base import RolloutGrader
     from vibench_gym.grading.context import ModelSource
     from vibench_gym.llm.base import ChatModel
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scores a finished run again from what is on disk: `plan.txt` and `plan.json`, nothing else."""
+"""Scores a finished run again from `plan.txt` and `plan.json` alone."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.core.scoring.scorecard import (
-    RolloutScore,
-    canonical_json,
-    score_plan,
-    score_rollout,
-)
+from vibench_gym.core.records import canonical_json
+from vibench_gym.core.scoring.scorecard import RolloutScore, score_plan, score_rollout
 from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.core.tasks.plan import TestPlan, scan_plan
 
@@ -82,14 +78,8 @@ def rescore_rollout(directory: RolloutDir, record: RolloutRecord) -> RescoredRol
         same = plan_dir.scorecard_bytes() == canonical_json(card).encode()
         cards.append(RescoredPlan(plan_dir, card, same))
     score = score_rollout(plans, records, record.artifact_status, record.artifact_message)
-    written = RolloutScore(
-        reward=record.reward if record.reward is not None else -1.0,
-        build_failed=record.build_failed,
-        mask_sample=record.mask_sample,
-        failure_kind=record.failure_kind,
-        failure_reason=record.failure_reason,
-    )
-    same = score == written and all(card.identical for card in cards)
+    same_score = all(getattr(record, name) == value for name, value in score)
+    same = same_score and all(card.identical for card in cards)
     return RescoredRollout(directory, tuple(cards), score, same)
 
 

@@ -8,19 +8,17 @@ verdicts can be used; `score_plan` is total all the same, and gives nothing for 
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
-from vibench_gym.core.records import PlanRecord, Record, Scorecard, StepScore
+from vibench_gym.core.records import Record, Scorecard, StepScore
 from vibench_gym.core.scoring.fatality import is_non_fatal
 from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from vibench_gym.core.records import PlanRecord
     from vibench_gym.core.tasks.plan import Step, TestPlan
     from vibench_gym.core.verdict import Check, Evidence, StepVerdict
 
@@ -185,13 +183,6 @@ def reward(scorecards: Iterable[Scorecard]) -> float:
     return math.fsum(values) / len(values)
 
 
-def masks(record: PlanRecord) -> bool:
-    """Whether this plan ended in a grader's fault (rule 11)."""
-    if record.status is PlanStatus.SEEDING_FAILED:
-        return not record.app_fault
-    return record.status is PlanStatus.GRADER_FAILED
-
-
 def score_rollout(
     plans: Sequence[TestPlan],
     records: Mapping[str, PlanRecord],
@@ -217,7 +208,7 @@ def score_rollout(
         cards.append(score_plan(plan, record.verdicts if record else (), status))
         if record is None:
             faults.append(("not_measured", f"{plan.id}: was not measured"))
-        elif masks(record):
+        elif record.masked:
             kind = record.failure_kind or status.value
             faults.append((kind, f"{plan.id}: {record.error or kind}"))
     return RolloutScore(
@@ -227,13 +218,3 @@ def score_rollout(
         failure_kind=faults[0][0] if faults else None,
         failure_reason="; ".join(text for _, text in faults)[:_REASON_CHARS] or None,
     )
-
-
-def canonical_json(value: BaseModel | Mapping[str, Any]) -> str:
-    """The one way records are written: sorted keys, shortest exact floats, ASCII, final newline.
-
-    Raises:
-        ValueError: a number is not finite.
-    """
-    data = value.model_dump(mode="python") if isinstance(value, BaseModel) else value
-    return json.dumps(data, sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False) + "\n"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and reads a task's files without ever leaving its folder, links included."""
+"""Finds and reads a task's files. No read leaves the task's folder, not even through a link."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _MAX_ID = 100
 
 
 @dataclass(frozen=True, slots=True)
-class TaskFiles:
-    """The folder of one task."""
+class TaskFolder:
+    """The folder of one task, read without ever leaving it."""
 
     root: Path
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vibench_gym.core.errors import Problem, TaskInvalid
-from vibench_gym.core.tasks.files import TaskFiles
+from vibench_gym.core.tasks.files import TaskFolder
 from vibench_gym.core.tasks.yaml_file import read_yaml_mapping
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def apply_mutant(task: Task, mutant: Mutant, destination: Path) -> None:
         raise TaskInvalid([Problem(str(task.root), 1, f"no reference app for {task.artifact!r}")])
     where = str((task.mutants or task.root) / f"{mutant.name}.yaml")
     shutil.copytree(task.reference, destination, symlinks=True)
-    files = TaskFiles(destination)
+    files = TaskFolder(destination)
     for edit in mutant.edits:
         path = destination / edit.file
         if not files.stays_inside(path) or not path.is_file():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.tasks.task import MVP
-from vibench_gym.core.tasks.files import TaskFiles
+from vibench_gym.core.tasks.files import TaskFolder
 
 CHECKOUT_RESULTS = "results"
 CHECKOUT_TREE = Path("RI_MVP", "app")
@@ -32,7 +32,7 @@ def reference_trees(root: Path) -> dict[str, Path]:
     else:
         tasks = [root.absolute(), *_folders(root)]
         candidates = {task.name: task / "reference" / MVP for task in tasks}
-    files = TaskFiles(root)
+    files = TaskFolder(root)
     found = {
         name: tree
         for name, tree in sorted(candidates.items())

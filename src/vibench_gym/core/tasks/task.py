@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from vibench_gym.core.errors import ConfigError, Problem, TaskInvalid
 from vibench_gym.core.tasks.plan import TestPlan, scan_plan
-from vibench_gym.core.tasks.files import TaskFiles, natural_key, unique_ids
+from vibench_gym.core.tasks.files import TaskFolder, natural_key, unique_ids
 from vibench_gym.core.tasks.yaml_file import read_yaml_mapping
 
 if TYPE_CHECKING:
@@ -48,17 +48,16 @@ class Task:
     """Whether the app that is built calls a model while it is used."""
     known_exceptions: tuple[str, ...] = ()
     """Invalid plans that were accepted, each with its reason (rule 1)."""
-    warnings: tuple[Problem, ...] = ()
 
     @property
-    def family(self) -> str:
-        """The artifact whose plans and PRD these are: `feature1` for `feature1-on_mvp`."""
+    def source_artifact(self) -> str:
+        """The artifact that PRD, plans and scripts are of: `feature1` for `feature1-on_mvp`."""
         return self.artifact.removesuffix(ON_MVP)
 
     @property
     def reference(self) -> Path | None:
         """The app that should score 1.0, where the task ships one."""
-        return self._folder(f"reference/{self.family}")
+        return self._folder(f"reference/{self.source_artifact}")
 
     @property
     def base(self) -> Path | None:
@@ -68,12 +67,12 @@ class Task:
     @property
     def mutants(self) -> Path | None:
         """The folder of this artifact's mutants, where the task ships them."""
-        return self._folder(f"mutants/{self.family}")
+        return self._folder(f"mutants/{self.source_artifact}")
 
     def script(self, plan: TestPlan, role: Literal["qa", "seed"]) -> Path | None:
         """The replayed model's script for a plan, where the task ships one."""
-        path = self.root / "replay" / self.family / f"{plan.stem}.{role}.yaml"
-        return path if path.is_file() and TaskFiles(self.root).stays_inside(path) else None
+        path = self.root / "replay" / self.source_artifact / f"{plan.stem}.{role}.yaml"
+        return path if path.is_file() and TaskFolder(self.root).stays_inside(path) else None
 
     def plan(self, plan_id: str) -> TestPlan:
         """The plan of that id.
@@ -88,7 +87,7 @@ class Task:
 
     def _folder(self, relative: str) -> Path | None:
         path = self.root / relative
-        return path if path.is_dir() and TaskFiles(self.root).stays_inside(path) else None
+        return path if path.is_dir() and TaskFolder(self.root).stays_inside(path) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +123,27 @@ def load_task(
     Raises:
         TaskInvalid: with every problem found.
     """
-    files = TaskFiles(Path(task_dir))
+    files = TaskFolder(Path(task_dir))
     if _ARTIFACT.fullmatch(artifact) is None:
         raise TaskInvalid([files.problem(files.root, f"no artifact can be named {artifact!r}")])
     if not files.root.is_dir():
         raise TaskInvalid([files.problem(files.root, "no such task folder")])
-    family = artifact.removesuffix(ON_MVP)
+    source_artifact = artifact.removesuffix(ON_MVP)
     known = {**_exceptions(files.root), **(exceptions or {})}
-    loaded = _load_plans(files, family, artifact, known)
-    loaded.problems += _check_parts(files, family)
+    loaded = _load_plans(files, source_artifact, artifact, known)
+    loaded.problems += _check_parts(files, source_artifact)
     if errors := [problem for problem in loaded.problems if problem.severity == "error"]:
         raise TaskInvalid(errors)
     return Task(
         name=files.root.resolve().name,
         artifact=artifact,
         root=files.root,
-        prd=(files.root / "prd" / f"{family}.txt",),
+        prd=(files.root / "prd" / f"{source_artifact}.txt",),
         plans=tuple(loaded.plans),
         assets=_existing(files.root / "assets"),
         test_assets=_existing(files.root / "test_assets"),
-        base_artifact=None if family == MVP else MVP,
+        base_artifact=None if source_artifact == MVP else MVP,
         known_exceptions=tuple(loaded.accepted),
-        warnings=tuple(loaded.problems),
     )
 
 
@@ -173,7 +171,7 @@ def load_benchmark(root: Path) -> Benchmark:
     artifacts = plans = steps = points = 0
     problems: list[Problem] = []
     for task_dir in tasks:
-        files = TaskFiles(task_dir)
+        files = TaskFolder(task_dir)
         try:
             known = _exceptions(task_dir)
         except TaskInvalid as error:
@@ -236,8 +234,8 @@ def _exceptions(task_dir: Path) -> dict[str, str]:
     return {key: str(value) for key, value in read_yaml_mapping(path).items()}
 
 
-def _load_plans(files: TaskFiles, family: str, artifact: str, known: Mapping[str, str]) -> _Loaded:
-    folder = files.root / "tests" / family
+def _load_plans(files: TaskFolder, source_artifact: str, artifact: str, known: Mapping[str, str]) -> _Loaded:
+    folder = files.root / "tests" / source_artifact
     paths, problems = files.text_files(folder)
     loaded = _Loaded(files=len(paths), problems=problems)
     if not paths and not problems:
@@ -264,12 +262,12 @@ def _accepted(problem: Problem, reason: str) -> Problem:
     return Problem(problem.file, problem.line, message, "warning")
 
 
-def _check_prd(files: TaskFiles, family: str) -> list[Problem]:
-    return files.read_text(files.root / "prd" / f"{family}.txt")[1]
+def _check_prd(files: TaskFolder, source_artifact: str) -> list[Problem]:
+    return files.read_text(files.root / "prd" / f"{source_artifact}.txt")[1]
 
 
-def _check_parts(files: TaskFiles, family: str) -> list[Problem]:
-    problems = _check_prd(files, family)
+def _check_parts(files: TaskFolder, source_artifact: str) -> list[Problem]:
+    problems = _check_prd(files, source_artifact)
     for name in ("assets", "test_assets"):
         problems += files.check_folder(files.root / name)
     return problems

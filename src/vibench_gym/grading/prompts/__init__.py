@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The graders' prompts. A template that uses a variable nobody filled fails, it never guesses."""
+"""The graders' prompts. A template that uses a variable without a value fails."""
 
 from __future__ import annotations
 

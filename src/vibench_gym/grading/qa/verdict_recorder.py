@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The verdicts of one plan: what may be recorded, what is refused, and what a step came to.
+"""Records the verdicts of one plan: accepts or refuses each, and derives every step's outcome.
 
-The QA agent says what it saw; this book decides whether that is a verdict. Invariants:
+The QA agent says what it saw. The recorder decides whether that is a verdict. Invariants:
 
 * Steps are judged once each and in order; nothing is recorded after a fatal failure.
 * What is fatal follows from the plan's text alone: a quote that is not in the step changes nothing.
@@ -21,14 +21,14 @@ from vibench_gym.core.errors import VerdictUnusable
 from vibench_gym.core.scoring.fatality import is_non_fatal
 from vibench_gym.core.status import CheckOutcome, StepOutcome
 from vibench_gym.core.verdict import Check, StepVerdict
-from vibench_gym.grading.qa.open_step import (
+from vibench_gym.grading.qa.current_step import (
     TEXT_CHARS,
-    OpenStep,
-    Pending,
-    add_up,
-    look_of,
+    CurrentStep,
+    PendingFailure,
+    evidence_for_check,
     same_check_key,
     tidy,
+    worst_outcome,
 )
 from vibench_gym.grading.untrusted_text import clip
 
@@ -48,7 +48,7 @@ ReplyKind = Literal["recorded", "look_again", "next_step", "all_done", "stopped"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the book makes of a call, with the text for the agent."""
+    """The answer to a call of the agent's, with the text for it."""
 
     kind: ReplyKind
     text: str
@@ -65,9 +65,8 @@ class VerdictRecorder:
         self.plan = plan
         self._on_flag = on_flag
         self._verdicts: list[StepVerdict] = []
-        self._stopped = False
         self._refused_this_turn = False
-        self._open: OpenStep | None = OpenStep(plan.steps[0])
+        self._open: CurrentStep | None = CurrentStep(plan.steps[0])
 
     @property
     def current(self) -> Step | None:
@@ -119,12 +118,13 @@ class VerdictRecorder:
         result = CheckOutcome(outcome)
         if result is CheckOutcome.PASSED and (early := self._unseen(current)):
             return early
-        non_fatal = self._non_fatal(current.step, quote)
-        if result is not CheckOutcome.PASSED and not non_fatal and current.pending is None:
-            current.pending = Pending(text, look_of(current))
+        quote = quote.strip() if self._non_fatal(current.step, quote) else ""
+        if result is CheckOutcome.PASSED:
+            quote = quote or _own_words(current.step, text)
+        elif not quote and current.pending is None:
+            current.pending = PendingFailure(text, evidence_for_check(current))
             current.since_check.clear()
             return Reply("look_again", _LOOK_AGAIN)
-        quote = quote.strip() if non_fatal else ""
         return self._record(current, text, result, clip(reason.strip(), TEXT_CHARS), quote)
 
     def end_step(self, *, step: str, outcome: str) -> Reply:
@@ -138,7 +138,7 @@ class VerdictRecorder:
             return self.refuse(f"judge the check {current.pending.text!r} once more first")
         if not current.checks:
             return self.refuse("no check is on record for this step: record each with record_check")
-        derived = add_up(current.checks)
+        derived = worst_outcome(current.checks)
         if (outcome == StepOutcome.PASSED) != (derived is StepOutcome.PASSED):
             return self.refuse(
                 f"outcome {outcome!r} contradicts the recorded checks, which make it {derived!s}"
@@ -164,7 +164,7 @@ class VerdictRecorder:
                 outcome=CheckOutcome.FAILED,
                 fatal=True,
                 reason=clip(reason, TEXT_CHARS),
-                evidence=look_of(current),
+                evidence=evidence_for_check(current),
                 first_look=first,
             )
         )
@@ -200,7 +200,7 @@ class VerdictRecorder:
             verdict.outcome is StepOutcome.PASSED for verdict in self._verdicts
         )
 
-    def _objection(self, current: OpenStep, step: str, text: str, outcome: str) -> str:
+    def _objection(self, current: CurrentStep, step: str, text: str, outcome: str) -> str:
         """Why a check cannot be recorded now; empty if it can."""
         if problem := self._misplaced(current, step, outcome):
             return problem
@@ -214,7 +214,7 @@ class VerdictRecorder:
             return f"{MAX_CHECKS} checks are on record: end the step"
         return ""
 
-    def _misplaced(self, current: OpenStep, step: str, outcome: str) -> str:
+    def _misplaced(self, current: CurrentStep, step: str, outcome: str) -> str:
         if step == current.step.name:
             known_outcome = outcome in _CHECK_OUTCOMES
             return "" if known_outcome else f"unknown outcome {outcome!r}: passed, failed, blocked"
@@ -224,7 +224,7 @@ class VerdictRecorder:
             return f"step {step!r} has its verdict already; at hand is {current.step.name!r}"
         return f"step {step!r} is not reached yet; the step at hand is {current.step.name!r}"
 
-    def _unseen(self, current: OpenStep) -> Reply | None:
+    def _unseen(self, current: CurrentStep) -> Reply | None:
         """The refusal of a pass that nothing shown so far can carry."""
         if current.shown_page:
             return None
@@ -246,7 +246,7 @@ class VerdictRecorder:
         return False
 
     def _record(
-        self, current: OpenStep, text: str, outcome: CheckOutcome, reason: str, quote: str
+        self, current: CurrentStep, text: str, outcome: CheckOutcome, reason: str, quote: str
     ) -> Reply:
         check = Check(
             text=current.pending.text if current.pending else text,
@@ -254,7 +254,7 @@ class VerdictRecorder:
             fatal=not quote,
             reason=reason,
             quote=quote,
-            evidence=look_of(current),
+            evidence=evidence_for_check(current),
             first_look=current.pending.first_look if current.pending else (),
         )
         current.pending = None
@@ -271,7 +271,7 @@ class VerdictRecorder:
             )
         return Reply("recorded", f"RECORDED {outcome}, not fatal: go on with this step.")
 
-    def _close(self, current: OpenStep, outcome: StepOutcome) -> Reply:
+    def _close(self, current: CurrentStep, outcome: StepOutcome) -> Reply:
         failed = next((c for c in current.checks if c.outcome is not CheckOutcome.PASSED), None)
         # A fatal failure is the one that explains the stop, even after non-fatal ones.
         fatal = next(
@@ -295,12 +295,17 @@ class VerdictRecorder:
         following = self.plan.steps[len(self._verdicts) :]
         if not following:
             return Reply("all_done", "ALL STEPS DONE: call finish.")
-        self._open = OpenStep(following[0])
+        self._open = CurrentStep(following[0])
         return Reply("next_step", f"NEXT STEP: {following[0].name}\n\n{following[0].prose}")
 
 
+def _own_words(step: Step, text: str) -> str:
+    """A check's text where it is a non-fatal sentence of the step: a pass needs no quote for it."""
+    return text if is_non_fatal(step.prose, text) else ""
+
+
 def not_reached(step: Step) -> StepVerdict:
-    """The verdict of a step that nobody came to."""
+    """The verdict of a step that was not reached."""
     return StepVerdict(step=step.name, outcome=StepOutcome.NOT_REACHED)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The starting state of one attempt: seed on one stack, try the delivery on a fresh one.
+"""Makes an attempt's starting state: seeds on one stack, tries the delivery on a fresh one.
 
 The stack on which a delivery stands is fresh, and nobody has touched it since the seed was applied,
 so the plan is tested on it; bringing up a third would only repeat the same steps. Its time counts
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import BrowserFailed, SubmissionFault
 from vibench_gym.grading.attribution import browser_works
-from vibench_gym.grading.context import close_shielded
 from vibench_gym.grading.events import Stopwatch
 from vibench_gym.grading.seeding.seeder import SEEDING, Delivery, Seeder
 from vibench_gym.grading.seeding.tools import output_of
+from vibench_gym.grading.teardown import close_shielded
 
 if TYPE_CHECKING:
     from vibench_gym.grading.attempt_resources import AttemptResources
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from vibench_gym.stack.base import Seed, Stack
 
 MAX_REOPENED: Final = 2
-"""Browsers that the app may take down while it is seeded, before the seeder has none any more."""
+"""Browsers that the app may take down while it is seeded, before the seeder gets no other."""
 
 
 class PlanSeeding:
     """Seeds one attempt. `stack` is the one the accepted delivery stands on."""
 
-    def __init__(self, shop: AttemptResources) -> None:
-        self._shop = shop
+    def __init__(self, resources: AttemptResources) -> None:
+        self._resources = resources
         self._tried = contextlib.AsyncExitStack()
         self._scratch = contextlib.AsyncExitStack()
         self._reopened = 0
@@ -48,53 +48,55 @@ class PlanSeeding:
             GraderFault, OperatorFault: as the seeder's parts raise them.
         """
         exits.push_async_callback(self._tried.aclose)
-        shop, watch = self._shop, Stopwatch()
+        resources, watch = self._resources, Stopwatch()
         try:
             try:
-                stack = self._seeder_stack = await shop.stand_up(self._scratch, watch)
+                stack = self._seeder_stack = await resources.stand_up(self._scratch, watch)
             finally:
-                shop.watch.add("seeding_stack", sum(phase.seconds for phase in watch.records()))
+                resources.watch.add(
+                    "seeding_stack", sum(phase.seconds for phase in watch.records())
+                )
             seeder = Seeder(
-                shop.plan,
+                resources.plan,
                 stack=stack,
-                open_pages=lambda: shop.open_pages(self._scratch, stack, seeding=True),
+                open_browser=lambda: resources.open_browser(self._scratch, stack, seeding=True),
                 reopen=self._reopen,
                 try_seed=self._try,
-                config=shop.bench.config,
-                log=shop.log,
-                flags=shop.flags,
-                watch=shop.watch,
+                config=resources.context.config,
+                log=resources.log,
+                flags=resources.flags,
+                watch=resources.watch,
             )
-            async with shop.model("seeder") as model:
+            async with resources.model("seeder") as model:
                 return await seeder.run(
-                    model, today=shop.clock.today, assets=shop.bench.asset_names
+                    model, today=resources.clock.today, assets=resources.context.asset_names
                 )
         finally:
-            with shop.watch.phase("teardown"):
-                await close_shielded(self._scratch.aclose(), shop.note_error)
+            with resources.watch.phase("teardown"):
+                await close_shielded(self._scratch.aclose(), resources.note_error)
 
     async def _try(self, seed: Seed) -> str | None:
         """Apply a seed on a fresh stack, which is kept if the seed stands; else why it does not."""
-        shop = self._shop
+        resources = self._resources
         self.stack = None
         await self._tried.aclose()
-        fresh = await shop.stand_up(self._tried)
+        fresh = await resources.stand_up(self._tried)
         if not seed.files:
             self.stack = fresh
             return None
         try:
-            with shop.watch.phase("seed_apply"):
+            with resources.watch.phase("seed_apply"):
                 result = await fresh.apply_seed(seed)
         except SubmissionFault as fault:
             await self._tried.aclose()
             return f"seed.sh ran, but the app does not come up after it: {fault}"
-        shop.log.add("shell", SEEDING, command="bash seed.sh", code=result.return_code)
+        resources.log.add("shell", SEEDING, command="bash seed.sh", code=result.return_code)
         if result.return_code == 0:
             self.stack = fresh
             return None
         await self._tried.aclose()
         how = "timed out" if result.error_type == "timeout" else f"ended with {result.return_code}"
-        printed = output_of(result, shop.bench.config.shell_output_chars)
+        printed = output_of(result, resources.context.config.shell_output_chars)
         return f"seed.sh {how} on a fresh app: {printed}"
 
     async def _reopen(self) -> RecordingBrowser | None:
@@ -103,13 +105,13 @@ class PlanSeeding:
         Raises:
             BrowserFailed: the control failed as well.
         """
-        shop, stack = self._shop, self._seeder_stack
-        if not await browser_works(shop.bench.prepared, shop.control_browser):
+        resources, stack = self._resources, self._seeder_stack
+        if not await browser_works(resources.context.prepared, resources.control_browser):
             raise BrowserFailed("the browser failed while seeding, and in a control as well")
         self._reopened += 1
         if stack is None or self._reopened > MAX_REOPENED:
             return None
         try:
-            return await shop.open_pages(self._scratch, stack, seeding=True)
+            return await resources.open_browser(self._scratch, stack, seeding=True)
         except BrowserFailed:
             return None

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from vibench_gym.core.config import GraderConfig
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.grading.events import EventLog, Stopwatch
-    from vibench_gym.grading.metered_model import MeteredModel
+    from vibench_gym.grading.models.metered import MeteredModel
     from vibench_gym.grading.recording_browser import RecordingBrowser
-    from vibench_gym.grading.untrusted_text import Flags
+    from vibench_gym.grading.untrusted_text import RecordFlags
     from vibench_gym.stack.base import Seed, Stack
 
 MAX_DELIVERIES: Final = 3
@@ -77,19 +77,19 @@ class Seeder:
         plan: TestPlan,
         *,
         stack: Stack,
-        open_pages: Callable[[], Awaitable[RecordingBrowser]],
+        open_browser: Callable[[], Awaitable[RecordingBrowser]],
         reopen: Callable[[], Awaitable[RecordingBrowser | None]],
         try_seed: TrySeed,
         config: GraderConfig,
         log: EventLog,
-        flags: Flags,
+        flags: RecordFlags,
         watch: Stopwatch,
     ) -> None:
         self._plan = plan
         self._stack = stack
-        self._pages: RecordingBrowser | None = None
+        self._browser: RecordingBrowser | None = None
         self._browser_lost = False
-        self._open_pages = open_pages
+        self._open_browser = open_browser
         self._reopen = reopen
         self._try_seed = try_seed
         self._config = config
@@ -206,14 +206,14 @@ class Seeder:
     async def _browse(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         if self._browser_lost:
             return ToolResult("there is no browser any more; use the shell", is_error=True)
-        if self._pages is None:
-            self._pages = await self._open_pages()
+        if self._browser is None:
+            self._browser = await self._open_browser()
         try:
-            seen = await self._pages.call(name, arguments, step=SEEDING, phase="seeding_browser")
+            seen = await self._browser.call(name, arguments, step=SEEDING, phase="seeding_browser")
         except BrowserFailed as fault:
             self._log.add("error", SEEDING, error=str(fault))
-            self._pages = await self._reopen()
-            self._browser_lost = self._pages is None
+            self._browser = await self._reopen()
+            self._browser_lost = self._browser is None
             left = "Use the shell from here on." if self._browser_lost else "A fresh one is open."
             return ToolResult(f"the page took the browser down. {left}", is_error=True)
-        return self._pages.result(seen)
+        return self._browser.result(seen)

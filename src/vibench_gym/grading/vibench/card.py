@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""From the card that ViBench's judge leaves to verdicts: whole steps of the plan, or nothing.
+"""Turns the card that ViBench's judge leaves into verdicts: whole steps of the plan, or nothing.
 
 The card is a file in the app's own container. It is read as a claim about each step, passed or not;
 every number of the score is the plan's. What does not fit the plan is unusable (scoring.md, rule 9)

@@ -1,35 +1,34 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Grades a rollout with ViBench's own graders; records and scores as the grader of our own."""
+"""The vibench grader: runs ViBench's own scripts; records and scores are the builtin grader's."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import GraderFault, SubmissionFault
+from vibench_gym.core.fault_boundary import fault_boundary
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
-from vibench_gym.grading.context import close_shielded
 from vibench_gym.grading.events import Stopwatch
-from vibench_gym.grading.plan_run import failed_record, finished_record, reset_plan, store_plan
 from vibench_gym.grading.rollout_recorder import RolloutRecorder
+from vibench_gym.grading.stored_plan import failed_record, reset_plan, store_plan
+from vibench_gym.grading.teardown import close_shielded
 from vibench_gym.grading.untrusted_text import clip
 from vibench_gym.grading.vibench.plan import PlanContext, VibenchPlan
 from vibench_gym.grading.vibench.staging import stage_app
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from vibench_gym.core.config import ArchiveBudget, VibenchConfig
-    from vibench_gym.core.errors import VibenchGymError
     from vibench_gym.core.records import PlanRecord, RolloutRecord
     from vibench_gym.core.rundir import RolloutDir
     from vibench_gym.core.tasks.plan import TestPlan
@@ -64,54 +63,58 @@ class VibenchGrader:
         Raises:
             OperatorFault: the operator has to act.
         """
-        return await _Rollout(self, task, rollout, label).run(archive)
+        before = rollout.read_rollout()
+        recorder = RolloutRecorder(task, rollout, label, "vibench", before=before)
+        await asyncio.to_thread(recorder.begin)
+        grading = _Rollout(self, task, rollout, recorder)
+        try:
+            records = await grading.records(archive)
+        except GraderFault as fault:
+            records = recorder.fail_plans(PlanStatus.GRADER_FAILED, fault, task.plans)
+        return await asyncio.to_thread(recorder.finish, records, grading.watch)
 
 
 @dataclass(slots=True)
 class _Rollout:
-    """One call of `grade`."""
+    """The plans of one call of `grade`."""
 
     grader: VibenchGrader
     task: Task
     directory: RolloutDir
-    label: str
+    recorder: RolloutRecorder
     watch: Stopwatch = field(default_factory=Stopwatch)
 
-    async def run(self, app: Path) -> RolloutRecord:
-        before = self.directory.read_rollout()
-        book = RolloutRecorder(self.task, self.directory, self.label, "vibench", before=before)
-        await asyncio.to_thread(book.begin)
-        try:
-            records = await self._records(app, book, before)
-        except GraderFault as fault:
-            records = self._all_failed(PlanStatus.GRADER_FAILED, fault, self.task.plans)
-        return await asyncio.to_thread(book.finish, records, self.watch)
+    async def records(self, archive: Path) -> dict[str, PlanRecord]:
+        """The record of every plan.
 
-    async def _records(
-        self, app: Path, book: RolloutRecorder, before: RolloutRecord | None
-    ) -> dict[str, PlanRecord]:
-        async with unpacked(app, self.grader.archive) as found:
-            await asyncio.to_thread(book.artifact, found)
-            if found.rejected is not None:
-                return self._all_failed(PlanStatus.SETUP_FAILED, found.rejected, self.task.plans)
-            records = self._kept(found, before)
+        Raises:
+            GraderFault: no plan could be graded.
+        """
+        recorder = self.recorder
+        async with unpacked(archive, self.grader.archive) as artifact:
+            await asyncio.to_thread(recorder.artifact, artifact)
+            if artifact.rejected is not None:
+                return recorder.fail_plans(
+                    PlanStatus.SETUP_FAILED, artifact.rejected, self.task.plans
+                )
+            records = recorder.measured_before(artifact)
             left = [plan for plan in self.task.plans if plan.id not in records]
             if left:
                 with self.watch.phase("plans"):
-                    records |= await self._graded(found, left)
+                    records |= await self._graded(artifact, left)
             return records
 
-    async def _graded(self, found: Unpacked, plans: list[TestPlan]) -> dict[str, PlanRecord]:
+    async def _graded(self, artifact: Unpacked, plans: list[TestPlan]) -> dict[str, PlanRecord]:
         grader = self.grader
         work = await asyncio.to_thread(WorkFolder, "vibench-app")
         # The control has no model to give: an app that wants one would fail it for our reason.
         stacks = None if self.task.needs_app_model else grader.control
-        control = StackControl(stacks, found.app_dir)
+        control = StackControl(stacks, artifact.app_dir)
         try:
             staged = work.path / "app"
-            dropped = await asyncio.to_thread(stage_app, found.app_dir, staged, grader.archive)
-            dropped = (*found.dropped, *dropped)
-            bench = PlanContext(
+            dropped = await asyncio.to_thread(stage_app, artifact.app_dir, staged, grader.archive)
+            dropped = (*artifact.dropped, *dropped)
+            context = PlanContext(
                 checkout=grader.checkout,
                 host=grader.host,
                 environment=grader.environment.for_app(grader.app_key(self.task)),
@@ -123,53 +126,33 @@ class _Rollout:
             )
             async with asyncio.TaskGroup() as group:
                 tasks = {
-                    plan.id: group.create_task(self._one(bench, plan, dropped)) for plan in plans
+                    plan.id: group.create_task(self._one(context, plan, dropped)) for plan in plans
                 }
             return {plan_id: task.result() for plan_id, task in tasks.items()}
         except SubmissionFault as fault:
-            return self._all_failed(PlanStatus.SETUP_FAILED, fault, plans)
+            return self.recorder.fail_plans(PlanStatus.SETUP_FAILED, fault, plans)
         finally:
-            await close_shielded(asyncio.to_thread(work.remove), lambda _message: None)
+            await close_shielded(asyncio.to_thread(work.remove))
 
     async def _one(
-        self, bench: PlanContext, plan: TestPlan, dropped: tuple[str, ...]
+        self, context: PlanContext, plan: TestPlan, dropped: tuple[str, ...]
     ) -> PlanRecord:
         directory = self.directory.plan(plan.id)
         queued = time.monotonic()
         async with self.grader.limiter:
             await asyncio.to_thread(reset_plan, directory, plan)
-            run = VibenchPlan(bench, plan, directory)
+            run = VibenchPlan(context, plan, directory)
             if dropped:
                 run.flags.add(clip(f"left out of the app: {', '.join(dropped)}", 200))
+            clean = context.environment.clean
             try:
-                record = await run.run(queue_s=time.monotonic() - queued)
-            except Exception as defect:  # noqa: BLE001 - a defect costs a plan, not the run
-                # Not `exception`: what is logged has to be cleaned first.
-                where = bench.environment.clean(traceback.format_exc(limit=-5))
-                _logger.error("plan %s: a defect of the grader: %s", plan.id, where)  # noqa: TRY400
-                kind = type(defect).__name__
-                fault = GraderFault(f"a defect of the grader: {kind}")
-                record = failed_record(plan, PlanStatus.GRADER_FAILED, fault)
+                # The plan turns every fault of the tree into its record: none may come out.
+                with fault_boundary(f"plan {plan.id}", foreseen=(), clean=clean):
+                    record = await run.run(queue_s=time.monotonic() - queued)
+            except GraderFault as defect:
+                record = failed_record(plan, PlanStatus.GRADER_FAILED, defect)
             await asyncio.to_thread(store_plan, directory, plan, record)
             return record
-
-    def _kept(self, found: Unpacked, before: RolloutRecord | None) -> dict[str, PlanRecord]:
-        if before is None or found.sha256 is None or before.artifact_sha256 != found.sha256:
-            return {}
-        kept = {}
-        for plan in self.task.plans:
-            if (record := finished_record(self.directory.plan(plan.id), plan)) is not None:
-                kept[plan.id] = record
-        return kept
-
-    def _all_failed(
-        self, status: PlanStatus, error: VibenchGymError, plans: Iterable[TestPlan]
-    ) -> dict[str, PlanRecord]:
-        records = {}
-        for plan in plans:
-            records[plan.id] = failed_record(plan, status, error)
-            store_plan(self.directory.plan(plan.id), plan, records[plan.id])
-        return records
 
 
 class StackControl:
@@ -209,4 +192,4 @@ class StackControl:
             async with prepared.stack():
                 pass
         finally:
-            await close_shielded(prepared.close(), lambda _message: None)
+            await close_shielded(prepared.close())

@@ -35,7 +35,8 @@ from vibench_gym.core.records import PlanRecord
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.events import EventLog, Stopwatch
 from vibench_gym.grading.qa.verdict_recorder import nothing_reached
-from vibench_gym.grading.untrusted_text import Flags, clip
+from vibench_gym.grading.stored_plan import ERROR_CHARS
+from vibench_gym.grading.untrusted_text import RecordFlags, clip
 from vibench_gym.grading.vibench import kept_output
 from vibench_gym.grading.vibench.card import CardForged, Judged, forged_verdicts, read_card
 from vibench_gym.grading.vibench.script_run import ScriptRun
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from vibench_gym.grading.vibench.environment import GraderEnvironment
     from vibench_gym.grading.vibench.scripts import ScriptResult
 
-_ERROR_CHARS: Final = 4000
 _SAID_CHARS: Final = 1200
 
 
@@ -88,10 +88,10 @@ class PlanContext:
 class VibenchPlan:
     """Grades one plan of one artifact."""
 
-    bench: PlanContext
+    context: PlanContext
     plan: TestPlan
     directory: PlanDir
-    flags: Flags = field(default_factory=Flags)
+    flags: RecordFlags = field(default_factory=RecordFlags)
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     async def run(self, *, queue_s: float = 0.0) -> PlanRecord:
@@ -105,10 +105,10 @@ class VibenchPlan:
             try:
                 judged = await self._attempt()
             except (GraderFault, SubmissionFault) as fault:
-                error = self.bench.environment.clean(str(fault) or type(fault).__name__)
+                error = self.context.environment.clean(str(fault) or type(fault).__name__)
                 kind = fault.failure_kind if isinstance(fault, GraderFault) else None
-                log.add("error", error=clip(error, _ERROR_CHARS), failure_kind=kind)
-                if isinstance(fault, GraderFault) and attempts <= self.bench.config.retries:
+                log.add("error", error=clip(error, ERROR_CHARS), failure_kind=kind)
+                if isinstance(fault, GraderFault) and attempts <= self.context.config.retries:
                     continue
                 return self._failed(fault, error, attempts, log.elapsed_s)
             for verdict in judged.verdicts:
@@ -122,34 +122,34 @@ class VibenchPlan:
             GraderFault: ours, or nobody's that can be told.
             SubmissionFault: the app's.
         """
-        bench = self.bench
+        context = self.context
         try:
             async with ScriptRun(
-                checkout=bench.checkout,
-                host=bench.host,
-                environment=bench.environment,
-                grace_s=bench.config.cleanup_grace_s,
-                output_bytes=bench.config.output_bytes,
+                checkout=context.checkout,
+                host=context.host,
+                environment=context.environment,
+                grace_s=context.config.cleanup_grace_s,
+                output_bytes=context.config.output_bytes,
                 on_left=self._left,
             ) as place:
                 return await self._scripts(place)
         except SandboxUnavailable:
             raise
         except GraderFault:
-            if not await asyncio.to_thread(bench.host.answers):
+            if not await asyncio.to_thread(context.host.answers):
                 raise SandboxUnavailable("the Docker engine went away") from None
-            await bench.control.check()
+            await context.control.check()
             raise
 
     def _left(self, what: str) -> None:
         self.flags.add(clip(what, 200))
 
     async def _scripts(self, place: ScriptRun) -> Judged:
-        bench, config = self.bench, self.bench.config
+        context, config = self.context, self.context.config
         deadline = time.monotonic() + config.plan_timeout_s
         text = place.folder / "test-plan.txt"
         text.write_bytes(self.plan.text.encode())
-        common = ["--app-dir", str(bench.app), "--test-plan", str(text)]
+        common = ["--app-dir", str(context.app), "--test-plan", str(text)]
         seeded, judged = place.folder / "seed", place.folder / "evaluation"
         for folder in (seeded, judged):
             folder.mkdir()
@@ -161,12 +161,14 @@ class VibenchPlan:
             raise SeedingFailed(f"run-seed.py ended with {done.code}: {_last_words(done)}")
         await self._keep(seeded)
         seeding = place.folder / "seeding"
-        dropped = await asyncio.to_thread(stage_seeding, seeded / "seeding", seeding, bench.archive)
+        dropped = await asyncio.to_thread(
+            stage_seeding, seeded / "seeding", seeding, context.archive
+        )
         if dropped:
             self.flags.add(clip(f"left out of the seed: {', '.join(dropped)}", 200))
         arguments = [*common, "--seeding", str(seeding), "--output-dir", str(judged)]
-        if bench.test_assets is not None:
-            arguments += ["--test-assets", str(bench.test_assets)]
+        if context.test_assets is not None:
+            arguments += ["--test-assets", str(context.test_assets)]
         with self.watch.phase("evaluate"):
             done = await self._script(place, "evaluate", arguments, deadline)
         await self._keep(judged)
@@ -174,7 +176,7 @@ class VibenchPlan:
             raise GraderModelFailed(
                 f"run-evaluate-post-seeding.py ended with {done.code}: {_last_words(done)}"
             )
-        return await asyncio.to_thread(read_card, judged, self.plan, bench.environment.clean)
+        return await asyncio.to_thread(read_card, judged, self.plan, context.environment.clean)
 
     async def _script(
         self, place: ScriptRun, phase: str, arguments: Sequence[str], deadline: float
@@ -184,21 +186,21 @@ class VibenchPlan:
         Raises:
             BudgetExceeded: the plan's time is up.
         """
-        checkout, clean = self.bench.checkout, self.bench.environment.clean
+        checkout, clean = self.context.checkout, self.context.environment.clean
         program = checkout.seed if phase == "seed" else checkout.evaluate
         done = await place.script(program, arguments, max(0.0, deadline - time.monotonic()))
         await asyncio.to_thread(
             kept_output.keep_text, self.directory.path, f"{phase}.log", done.output, clean
         )
         if done.timed_out:
-            limit = self.bench.config.plan_timeout_s
+            limit = self.context.config.plan_timeout_s
             raise BudgetExceeded(f"{program.name}: the plan's {limit:g} s were up")
         return done
 
     async def _keep(self, folder: Path) -> None:
-        if self.bench.config.keep_artifacts:
+        if self.context.config.keep_artifacts:
             await asyncio.to_thread(
-                kept_output.keep_tree, folder, self.directory.path, self.bench.environment.clean
+                kept_output.keep_tree, folder, self.directory.path, self.context.environment.clean
             )
 
     def _failed(
@@ -227,10 +229,8 @@ class VibenchPlan:
             plan=self.plan.id,
             plan_sha256=self.plan.sha256,
             status=status,
-            seeding_failed=status is PlanStatus.SEEDING_FAILED,
-            app_fault=kind is None,
             failure_kind=kind,
-            error=None if error is None else clip(error, _ERROR_CHARS),
+            error=None if error is None else clip(error, ERROR_CHARS),
             attempts=attempts,
             seeded="evaluate" in {timing.phase for timing in self.watch.records()},
             verdicts=judged.verdicts,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.grading.context import close_shielded
+from vibench_gym.grading.teardown import close_shielded
 from vibench_gym.grading.vibench import docker_objects, janitor
 from vibench_gym.grading.vibench.checkout import BASE_IMAGE
 from vibench_gym.grading.vibench.scripts import Script, ScriptResult

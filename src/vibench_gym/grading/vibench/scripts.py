@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.grading.context import close_shielded
+from vibench_gym.grading.teardown import close_shielded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -127,7 +127,7 @@ class Script:
             return None
         finally:
             limit_s = self.grace_s + 3 * TERM_GRACE_S
-            await close_shielded(self._end(process), lambda _message: None, limit_s)
+            await close_shielded(self._end(process), limit_s=limit_s)
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         for number, grace_s in (

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Trees as ViBench's scripts can be given them: they follow links on the host, and source files.
+"""Copies trees for ViBench's scripts, which follow links on the host and source files.
 
 What the scripts copy has passed through `unpack` (nothing leads out) and holds no link at all.
 These functions block: call them through `asyncio.to_thread`.

@@ -17,7 +17,7 @@ import jinja2
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.core.tasks.files import TaskFiles
+from vibench_gym.core.tasks.files import TaskFolder
 from vibench_gym.core.tasks.task import MVP
 from vibench_gym.gym.rows.vibench_layout import PROMPTS, family
 
@@ -103,7 +103,7 @@ class _FolderLoader(jinja2.BaseLoader):
     """Templates of one folder; links and names that lead out of it are no templates."""
 
     def __init__(self, folder: Path) -> None:
-        self._files = TaskFiles(folder)
+        self._files = TaskFolder(folder)
 
     def get_source(
         self,

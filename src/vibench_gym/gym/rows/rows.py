@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vibench_gym.core.errors import TaskInvalid
-from vibench_gym.core.tasks.files import TaskFiles
+from vibench_gym.core.tasks.files import TaskFolder
 from vibench_gym.core.tasks.task import MVP, ON_MVP, artifacts_of, load_task
 from vibench_gym.gym.rows.brief import OwnPrompt
 from vibench_gym.gym.rows.vibench_layout import PRDS, known_exceptions, needs_app_key
@@ -88,7 +88,7 @@ def prd_paths(task: Task) -> tuple[Path, ...]:
 
 
 def _text(task: Task, path: Path) -> str:
-    text, problems = TaskFiles(task.root).read_text(path)
+    text, problems = TaskFolder(task.root).read_text(path)
     if text is None:
         raise TaskInvalid(problems)
     return text

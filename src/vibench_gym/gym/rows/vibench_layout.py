@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from vibench_gym.core.tasks.files import TaskFiles
+from vibench_gym.core.tasks.files import TaskFolder
 from vibench_gym.core.tasks.references import CHECKOUT_RESULTS, CHECKOUT_TREE
 from vibench_gym.core.tasks.task import MVP, ON_MVP
 
@@ -45,7 +45,7 @@ def reference_tree(task_dir: Path, artifact: str) -> Path | None:
         root = task_dir.parent.parent
         candidates.append((root, root / CHECKOUT_RESULTS / task_dir.name / CHECKOUT_TREE))
     for top, tree in candidates:
-        if tree.is_dir() and TaskFiles(top).stays_inside(tree):
+        if tree.is_dir() and TaskFolder(top).stays_inside(tree):
             return tree
     return None
 

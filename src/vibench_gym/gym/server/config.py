@@ -7,12 +7,18 @@ Agent and resources server share one key, `artifact_dir`: the store of built app
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from nemo_gym.base_resources_server import BaseResourcesServerConfig, ReverifyMode
 from pydantic import Field
 
-from vibench_gym.core.config import ArchiveBudget, BrowserConfig, GraderConfig, StackConfig
+from vibench_gym.core.config import (
+    ArchiveBudget,
+    BrowserConfig,
+    GraderConfig,
+    GraderName,
+    StackConfig,
+)
 
 _ANY_MODEL = "grader"
 _VIBENCH_MODEL = "Sonnet_4.5"
@@ -37,7 +43,7 @@ class VibenchResourcesServerConfig(BaseResourcesServerConfig):
     results_dir: str | None = None
     """Run directories, one per server name; `vibench-results` beside the store if None."""
 
-    grader: Literal["builtin", "vibench"] = "builtin"
+    grader: GraderName = "builtin"
     """Ours, or ViBench's own on Docker, from the checkout; that one takes its models and keys from
     the checkout's `env_creator`, and of the settings below `grader_model_name` (a model preset) and
     `vibench_env_file` (all of it)."""

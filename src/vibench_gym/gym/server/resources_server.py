@@ -19,10 +19,10 @@ from pydantic import PrivateAttr
 from vibench_gym.core.artifact import ArtifactStore
 from vibench_gym.core.errors import OperatorFault
 from vibench_gym.core.rundir import RunDir
-from vibench_gym.grading.browser_launcher import PlaywrightLauncher
+from vibench_gym.grading.base import GraderSettings, RolloutGrader
+from vibench_gym.grading.kinds import GRADERS
 from vibench_gym.gym.server import metrics
 from vibench_gym.gym.server.config import VibenchResourcesServerConfig
-from vibench_gym.gym.server.host_grader import HostGrader, RolloutGrader
 from vibench_gym.gym.server.host_limiter import HostLimiter, default_slots_dir
 from vibench_gym.gym.server.startup import (
     app_model,
@@ -30,19 +30,18 @@ from vibench_gym.gym.server.startup import (
     folders,
     grader_models,
     vibench_root,
+    vibench_settings,
 )
 from vibench_gym.gym.server.task_rows import TaskRows
 from vibench_gym.gym.server.verification import Verification
 from vibench_gym.gym.server.verify_cache import VerifyCache
-from vibench_gym.gym.server.vibench_grading import vibench_grader
 from vibench_gym.gym.wire import (
     VibenchSeedSessionRequest,
     VibenchSeedSessionResponse,
     VibenchVerifyRequest,
     VibenchVerifyResponse,
 )
-from vibench_gym.stack.app_model import app_model_key
-from vibench_gym.stack.kinds import stack_builder, stack_kind
+from vibench_gym.stack.kinds import stack_kind
 
 
 class VibenchResourcesServer(SimpleResourcesServer):
@@ -110,27 +109,18 @@ class VibenchResourcesServer(SimpleResourcesServer):
         config = self.config
         slots = config.grading_slots_dir
         limiter = HostLimiter(Path(slots) if slots else default_slots_dir(), config.slots)
-        given = app_model(config)
-        if config.grader == "vibench":
-            # There the app's key is in the app's container, as the benchmark has it.
-            key = None if given is None else app_model_key(given)
-            return vibench_grader(
-                config, limiter, lambda task: key if task.needs_app_model else None
-            )
-        models = grader_models(config, self.server_client.global_config_dict)
-        check_host(config)
-        browser = config.browser.executable
-        stack = config.stack.model_copy(update={"app_model": None})
-        keyed = config.stack.model_copy(update={"app_model": given})
-        return HostGrader(
-            models=models,
-            stacks=stack_builder(stack, browser=browser),
-            model_stacks=None if given is None else stack_builder(keyed, browser=browser),
-            limiter=limiter,
-            config=config.grader_config,
+        settings = GraderSettings(
+            stack=config.stack,
+            browser=config.browser,
             archive=config.archive,
-            browsers=PlaywrightLauncher(config.browser),
+            grading=config.grader_config,
+            limiter=limiter,
+            app_model=app_model(config),
+            models=lambda: grader_models(config, self.server_client.global_config_dict),
+            check_host=lambda: check_host(config),
+            vibench=vibench_settings(config),
         )
+        return GRADERS[config.grader].make(settings)
 
     async def seed_session(  # type: ignore[override] # FastAPI reads the body's type from here
         self, body: VibenchSeedSessionRequest
@@ -173,8 +163,8 @@ class VibenchResourcesServer(SimpleResourcesServer):
     def _provider(self) -> str:
         """What holds the apps that are graded, by NeMo Gym's name."""
         config = self.config
-        on_docker = config.grader == "vibench"  # there the scripts bring containers of their own
-        return "docker" if on_docker else stack_kind(config.stack.kind).sandbox_provider
+        own = GRADERS[config.grader].sandbox_provider
+        return own if own is not None else stack_kind(config.stack.kind).sandbox_provider
 
     @property
     def _ready(self) -> Verification:

@@ -9,18 +9,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vibench_gym.core.config import AppModelConfig, ModelConfig
+from vibench_gym.core.config import AppModelConfig, ModelConfig, VibenchConfig
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing, TaskInvalid
 from vibench_gym.core.tasks.task import load_benchmark
-from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
+from vibench_gym.grading.base import VibenchSettings
+from vibench_gym.grading.kinds import GRADERS
+from vibench_gym.grading.models.sources import EndpointModels, ReplayModels
 from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.stack.app_model import app_model_key
 from vibench_gym.stack.kinds import require_app_model_route, stack_checks, stack_kind
 
 if TYPE_CHECKING:
+    from vibench_gym.grading.base import ModelsOf
     from vibench_gym.gym.server.config import VibenchResourcesServerConfig
-    from vibench_gym.gym.server.host_grader import ModelsOf
 
 _MAX_ENV_BYTES = 64 * 1024
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where we call, not listen
@@ -112,7 +114,7 @@ def app_model(config: VibenchResourcesServerConfig) -> AppModelConfig | None:
     """
     if not config.app_key_env:
         return None
-    if config.grader == "builtin":
+    if GRADERS[config.grader].on_stack:
         require_app_model_route(stack_kind(config.stack.kind), "app_key_env")
     _take_key(config, config.app_key_env)
     url = config.app_model_base_url
@@ -121,6 +123,28 @@ def app_model(config: VibenchResourcesServerConfig) -> AppModelConfig | None:
     )
     app_model_key(model)
     return model
+
+
+def vibench_settings(config: VibenchResourcesServerConfig) -> VibenchSettings:
+    """What ViBench's own graders need of the settings.
+
+    Raises:
+        ConfigError: what `vibench_repo_root` names is no checkout.
+    """
+    timeout = config.evaluation_timeout_s
+    limit = {} if timeout is None else {"plan_timeout_s": timeout}
+    return VibenchSettings(
+        root=vibench_root(config),
+        python=Path(config.vibench_python).expanduser() if config.vibench_python else None,
+        model=config.vibench_model,
+        env_file=Path(config.vibench_env_file).expanduser() if config.vibench_env_file else None,
+        config=VibenchConfig(
+            cleanup_grace_s=config.cleanup_grace_s,
+            keep_artifacts=config.keep_evaluation_artifacts,
+            retries=config.grading.retries,
+            **limit,
+        ),
+    )
 
 
 def _server_url(name: str, servers: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import ConfigError, Problem, TaskInvalid
-from vibench_gym.core.tasks.files import TaskFiles
+from vibench_gym.core.tasks.files import TaskFolder
 from vibench_gym.core.tasks.task import Task, bundled_tasks_dir, load_task
 from vibench_gym.gym.rows.rows import prd_paths
 from vibench_gym.gym.rows.starting_tree import NoStartingTree, starting_tree
@@ -181,14 +181,14 @@ def _prd_texts(row: VibenchTask, task: Task) -> tuple[str, str | None]:
         raise TaskInvalid([Problem(row.app, 1, f"the row names more than {_MAX_PRDS} PRDs")])
     if task.base_artifact is None:
         return _joined(task, paths), None
-    own = [path for path in paths if path.stem == task.family]
+    own = [path for path in paths if path.stem == task.source_artifact]
     return _joined(task, [path for path in paths if path not in own]), _joined(task, own)
 
 
 def _joined(task: Task, paths: Sequence[Path]) -> str:
     texts = []
     for path in paths:
-        text, problems = TaskFiles(task.root).read_text(path)
+        text, problems = TaskFolder(task.root).read_text(path)
         if text is None:
             raise TaskInvalid(problems)
         texts.append(text)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.artifact import ArtifactStore
     from vibench_gym.core.rundir import PlanDir, RunDir
     from vibench_gym.core.tasks.task import Task
-    from vibench_gym.gym.server.host_grader import RolloutGrader
+    from vibench_gym.grading.base import RolloutGrader
     from vibench_gym.gym.server.task_rows import TaskRows
     from vibench_gym.gym.server.verify_cache import VerifyCache
     from vibench_gym.gym.wire import VerifyAnswer, VibenchVerifyRequest

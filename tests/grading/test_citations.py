@@ -10,7 +10,7 @@ import pytest
 
 from support.grading import FINISH, LOOK, agent, end, make_plan
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.grading.qa.claims import MAX_ASKED, MAX_LOOKS, Claims
+from vibench_gym.grading.qa.citations import MAX_ASKED, MAX_LOOKS, Citations
 from vibench_gym.grading.qa.verdict_tools import RecordCheck
 from vibench_gym.testing.fake_browser import FakeBrowser
 
@@ -29,7 +29,7 @@ def said(*saw: str, reason: str = "") -> RecordCheck:
 )
 def test_words_of_the_page_are_found_however_they_are_quoted(words: str) -> None:
     flags: list[str] = []
-    claims = Claims(flags.append)
+    claims = Citations(flags.append)
     claims.shown("obs-0001", PAGE)
     assert claims.objection("first", said(words, reason="as obs-0001 shows")) is None
     assert flags == []
@@ -38,7 +38,7 @@ def test_words_of_the_page_are_found_however_they_are_quoted(words: str) -> None
 @pytest.mark.parametrize("words", ["Count: 22", "Count: 3", "ount 2", "2 Count"])
 def test_other_words_are_asked_for_again_then_flagged(words: str) -> None:
     flags: list[str] = []
-    claims = Claims(flags.append)
+    claims = Citations(flags.append)
     claims.shown("obs-0001", PAGE)
     for _ in range(MAX_ASKED):
         assert repr(words) in (claims.objection("first", said(words)) or "")
@@ -48,7 +48,7 @@ def test_other_words_are_asked_for_again_then_flagged(words: str) -> None:
 
 
 def test_only_observations_of_the_step_at_hand_count() -> None:
-    claims = Claims(lambda _flag: None)
+    claims = Citations(lambda _flag: None)
     claims.shown("obs-0001", PAGE)
     claims.begin_step()
     assert "Count" in (claims.objection("second", said("Count: 2")) or "")
@@ -56,7 +56,7 @@ def test_only_observations_of_the_step_at_hand_count() -> None:
 
 
 def test_what_is_kept_is_bounded() -> None:
-    claims = Claims(lambda _flag: None)
+    claims = Citations(lambda _flag: None)
     for number in range(2 * MAX_LOOKS):
         claims.shown(f"obs-{number:04d}", f"word{number}")
     assert claims.objection("first", said("word0")) is not None

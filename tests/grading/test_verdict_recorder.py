@@ -114,6 +114,24 @@ def test_the_plan_decides_what_is_not_fatal() -> None:
     assert check_verdicts(PLAN, [first, *b.verdicts()[1:]])[:1] != ["first"]
 
 
+@pytest.mark.parametrize("text", [NON_FATAL, "The colour is blue."])
+def test_a_passed_check_in_the_words_of_a_non_fatal_sentence_is_not_fatal(text: str) -> None:
+    b = book()
+    look(b)
+    record(b, "passed", check=text)
+    record(b, "passed", check="The title is shown.")
+    end(b, "passed")
+    own, other = b.verdicts()[0].checks
+    assert (own.fatal, own.quote) == (False, text)
+    assert (other.fatal, other.quote) == (True, "")
+
+
+def test_a_failed_check_in_those_words_still_needs_the_quote() -> None:
+    b = book()
+    look(b)
+    assert record(b, "failed", check=NON_FATAL).kind == "look_again"
+
+
 @pytest.mark.parametrize("quote", ["(non-fatal) The sky is blue.", "The title is shown.", "x"])
 def test_a_quote_that_the_step_does_not_hold_changes_nothing_but_is_flagged(quote: str) -> None:
     flags: list[str] = []

@@ -59,7 +59,7 @@ class ReplayModels:
         for role, kind in wanted:
             path = task.script(plan, kind)
             if path is None:
-                expected = task.root / "replay" / task.family / f"{plan.stem}.{kind}.yaml"
+                expected = task.root / "replay" / task.source_artifact / f"{plan.stem}.{kind}.yaml"
                 yield Problem(str(expected), 1, f"no script: {plan.source} cannot be replayed")
                 continue
             try:

@@ -12,7 +12,8 @@ import pytest
 from support.grading import agent, make_plan, passing
 from vibench_gym.core.errors import BrowserFailed, SandboxUnavailable
 from vibench_gym.grading import artifact, recording_browser
-from vibench_gym.grading.context import PeakMemory, close_shielded, launch_shielded
+from vibench_gym.grading.context import PeakMemory
+from vibench_gym.grading.teardown import close_shielded, launch_shielded
 from vibench_gym.stack.base import StackUsage
 from vibench_gym.testing.fake_browser import FakeBrowser
 from vibench_gym.testing.fake_stack import FakeStack

@@ -1,20 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The grader of this host, behind the host's slots: set-ups and plans wait for one, then run.
+"""The builtin grader on a shared host: set-ups and plans wait for one of the host's slots.
 
-Waiting is in no measured time: a slot is taken before a set-up or a plan starts.
+The wait is no part of a measured time: a slot is taken before a set-up or a plan starts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.grading.base import GraderKind
+from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
+from vibench_gym.stack.kinds import stack_builder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -22,24 +24,9 @@ if TYPE_CHECKING:
     from vibench_gym.core.records import RolloutRecord
     from vibench_gym.core.rundir import RolloutDir
     from vibench_gym.core.tasks.task import Task
-    from vibench_gym.grading.context import BrowserLauncher, ModelSource
+    from vibench_gym.grading.base import GraderSettings, ModelsOf
+    from vibench_gym.grading.context import BrowserLauncher
     from vibench_gym.stack.base import PreparedApp, StackBuilder
-
-type ModelsOf = Callable[[Task], AbstractAsyncContextManager[ModelSource]]
-
-
-class RolloutGrader(Protocol):
-    """Grades an archive on a task into a folder, going on from what is there."""
-
-    async def grade(
-        self, task: Task, archive: Path, *, rollout: RolloutDir, label: str
-    ) -> RolloutRecord:
-        """Grade every plan that was not measured yet.
-
-        Raises:
-            OperatorFault: the operator has to act.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +82,29 @@ class HostGrader:
                 limiter=self.limiter,
             )
             return await grader.grade(task, archive, rollout=rollout, label=label, resume=True)
+
+
+def _builtin_grader(settings: GraderSettings) -> HostGrader:
+    """The builtin grader over real stacks and browsers.
+
+    Raises:
+        ConfigError: no model is named for the graders.
+        PrerequisiteMissing: this host lacks something.
+    """
+    models = settings.models()
+    settings.check_host()
+    browser = settings.browser.executable
+    without_model = settings.stack.model_copy(update={"app_model": None})
+    with_model = settings.stack.model_copy(update={"app_model": settings.app_model})
+    return HostGrader(
+        models=models,
+        stacks=stack_builder(without_model, browser=browser),
+        model_stacks=stack_builder(with_model, browser=browser) if settings.app_model else None,
+        limiter=settings.limiter,
+        config=settings.grading,
+        archive=settings.archive,
+        browsers=PlaywrightLauncher(settings.browser),
+    )
+
+
+BUILTIN: Final = GraderKind(name="builtin", make=_builtin_grader)

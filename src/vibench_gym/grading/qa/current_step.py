@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The step that is being judged: its checks and observations so far, and what they add up to."""
+"""The step that is being judged: its checks and observations so far."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _SEVERITY: Final[Mapping[CheckOutcome, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """A would-be fatal failure that waits for its second look."""
+class PendingFailure:
+    """A failure that would be fatal and waits for its second look (scoring.md, rule 8)."""
 
     text: str
     first_look: tuple[str, ...]
 
 
 @dataclass(slots=True)
-class OpenStep:
-    """What is known of the step at hand; `evidence` holds ids in the order they were captured."""
+class CurrentStep:
+    """The state of the current step; `evidence` holds ids in the order they were captured."""
 
     step: Step
     checks: list[Check] = field(default_factory=list)
@@ -44,21 +44,21 @@ class OpenStep:
     """An observation (of more than a crashed page) was captured in this step and was shown."""
     page_this_turn: bool = False
     """As `shown_page`, but captured in the turn at hand: the agent has not been shown it yet."""
-    pending: Pending | None = None
+    pending: PendingFailure | None = None
     stopped: bool = False
     """A fatal failure is on record."""
     refusals: int = 0
     too_early: int = 0
 
 
-def add_up(checks: list[Check]) -> StepOutcome:
+def worst_outcome(checks: list[Check]) -> StepOutcome:
     """What a step with these checks came to: the worst of them."""
     worst = max((check.outcome for check in checks), key=_SEVERITY.__getitem__)
     return StepOutcome(worst.value)
 
 
-def look_of(current: OpenStep) -> tuple[str, ...]:
-    """What the check at hand rests on: observations since the last check, else the latest one."""
+def evidence_for_check(current: CurrentStep) -> tuple[str, ...]:
+    """Evidence for the next check: observations since the last check, else the latest one."""
     return tuple(current.since_check) or tuple(current.evidence[-1:])
 
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a judge says a page showed, held against what it was shown.
+"""Checks that what the QA agent cites is in the observations it was shown.
 
-A check may cite words of the page (`saw`) and observations by their id. What is cited has to be in
-an observation of the step at hand. Where it is not, the judge is asked to cite again or not at all,
-a few times; then the check counts as it stands, and the record says that its claim was not found.
-So a claim costs no plan its verdict: an app whose pages confuse a judge cannot get itself masked.
+A check may cite words of the page (`saw`) and observations by their id. Each citation has to be in
+an observation of the current step. Where it is not, the agent is asked to cite again or not at all,
+a few times. Then the check counts as it is, and a flag in the record says what was not found. So a
+wrong citation never costs a plan its verdict: an app cannot get itself masked by confusing a judge.
 
 Words are compared without case, punctuation and white space, since snapshots quote and escape.
 """
@@ -31,8 +31,8 @@ _ID: Final = re.compile(r"\bobs-\d{1,9}\b")
 _NO_WORD: Final = re.compile(r"[\W_]+")
 
 
-class Claims:
-    """The claims of one plan, step by step. `on_flag` is told of every one that was not found."""
+class Citations:
+    """The citations of one plan, step by step. `on_flag` gets every one that was not found."""
 
     def __init__(self, on_flag: Callable[[str], object]) -> None:
         self._on_flag = on_flag
