@@ -25,7 +25,7 @@ from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.tasks.task import Task, bundled_tasks_dir, load_task
 from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models.sources import ReplayModels
+from vibench_gym.grading.model_sources import ReplayModels
 from vibench_gym.stack.cache import cache_root
 from vibench_gym.stack.local.builder import LocalStackBuilder
 

@@ -12,7 +12,7 @@ from support.grading import make_plan, make_task
 from vibench_gym.core.config import ModelConfig
 from vibench_gym.core.errors import CassetteMiss, ConfigError, TaskInvalid
 from vibench_gym.core.tasks.task import Task, bundled_tasks_dir, list_bundled, load_task
-from vibench_gym.grading.models.sources import EndpointModels, ReplayModels
+from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
 from vibench_gym.llm.base import Message
 
 if TYPE_CHECKING:

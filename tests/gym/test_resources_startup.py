@@ -11,7 +11,7 @@ import pytest
 from support.gym_servers.in_process import GymLab, server_client
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
 from vibench_gym.core.tasks.task import bundled_tasks_dir, load_task
-from vibench_gym.grading.models.sources import EndpointModels, ReplayModels
+from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
 from vibench_gym.gym.server.resources_server import VibenchResourcesServer
 from vibench_gym.gym.server.startup import (
     app_model,

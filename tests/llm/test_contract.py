@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vibench_gym.grading.models.sources import SCRIPT_TOOLS
+from vibench_gym.grading.model_sources import SCRIPT_TOOLS
 from vibench_gym.llm.base import Message
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.llm.replay.script.loader import parse_script

@@ -15,7 +15,7 @@ import openai
 import pytest
 
 from vibench_gym.core.errors import CassetteMiss, ConfigError, TaskInvalid
-from vibench_gym.grading.models.sources import SCRIPT_TOOLS
+from vibench_gym.grading.model_sources import SCRIPT_TOOLS
 from vibench_gym.llm.base import Completion, Message, Usage
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.llm.replay import server as server_module

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vibench_gym.core.errors import CassetteMiss
 from vibench_gym.core.tool import ToolCall
-from vibench_gym.grading.models.sources import SCRIPT_TOOLS
+from vibench_gym.grading.model_sources import SCRIPT_TOOLS
 from vibench_gym.llm.base import Message
 from vibench_gym.llm.replay.script.loader import parse_script
 from vibench_gym.llm.replay.script.player import next_call

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import TaskInvalid
-from vibench_gym.grading.models.sources import SCRIPT_TOOLS
+from vibench_gym.grading.model_sources import SCRIPT_TOOLS
 from vibench_gym.llm.replay.script.items import Action, Capture, CheckItem, When
 from vibench_gym.llm.replay.script.loader import MAX_SCRIPT_BYTES, load_script, parse_script
 

@@ -15,7 +15,7 @@ from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models.sources import ReplayModels
+from vibench_gym.grading.model_sources import ReplayModels
 from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:

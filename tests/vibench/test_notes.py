@@ -20,7 +20,7 @@ from vibench_gym.core.status import PlanStatus, StepOutcome
 from vibench_gym.core.tasks.references import reference_trees
 from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models.sources import ReplayModels
+from vibench_gym.grading.model_sources import ReplayModels
 from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:

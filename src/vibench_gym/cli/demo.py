@@ -23,7 +23,7 @@ from vibench_gym.core.errors import ConfigError, OperatorFault, PrerequisiteMiss
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.tasks.mutant import apply_mutant, load_mutants
 from vibench_gym.core.tasks.task import bundled_tasks_dir, load_task
-from vibench_gym.grading.models.sources import ReplayModels
+from vibench_gym.grading.model_sources import ReplayModels
 from vibench_gym.report.html import write_report
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 

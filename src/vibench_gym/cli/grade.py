@@ -18,7 +18,7 @@ from vibench_gym.core.rundir import RolloutDir, RunDir
 from vibench_gym.core.tasks.task import load_task
 from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models.sources import EndpointModels, ReplayModels
+from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
 from vibench_gym.gym.rows.vibench_layout import known_exceptions, needs_app_key
 from vibench_gym.report.html import write_report
 from vibench_gym.stack.app_model import app_model_key

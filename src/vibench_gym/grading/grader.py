@@ -22,7 +22,7 @@ from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
 from vibench_gym.grading.context import BrowserLauncher, GradingContext, ModelSource
 from vibench_gym.grading.events import Progress, ProgressEvent, ProgressKind, Stopwatch
-from vibench_gym.grading.plan_run import PlanRun
+from vibench_gym.grading.plan.run import PlanRun
 from vibench_gym.grading.rollout_recorder import RolloutRecorder
 from vibench_gym.grading.teardown import close_shielded
 

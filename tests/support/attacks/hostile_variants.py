@@ -27,7 +27,7 @@ from vibench_gym.core.config import MIB, GraderConfig, ProcessLimits, StackConfi
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.grader import Grader
-from vibench_gym.grading.models.sources import SCRIPT_TOOLS
+from vibench_gym.grading.model_sources import SCRIPT_TOOLS
 from vibench_gym.llm.base import Message
 from vibench_gym.llm.replay.script.loader import load_script
 from vibench_gym.llm.replay.script.player import next_call

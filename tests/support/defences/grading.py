@@ -123,7 +123,7 @@ DEFENCES: Final = (
     defence(
         "seeding_control",
         "an app that does not stand even an empty seed is at fault itself",
-        ("grading/plan_attempt.py", "if broken is None:\n", "if broken is None or fault:\n"),
+        ("grading/plan/attempt.py", "if broken is None:\n", "if broken is None or fault:\n"),
     ),
     defence(
         "app_gone_is_its_fault",

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.config import GraderConfig
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.grading.events import EventLog, Progress, ProgressKind, Stopwatch
-    from vibench_gym.grading.models.metered import MeteredModel
+    from vibench_gym.grading.metered_model import MeteredModel
     from vibench_gym.grading.recording_browser import RecordingBrowser
 
 MAX_IDLE_TURNS: Final = 5

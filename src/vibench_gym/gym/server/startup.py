@@ -14,7 +14,7 @@ from vibench_gym.core.errors import ConfigError, PrerequisiteMissing, TaskInvali
 from vibench_gym.core.tasks.task import load_benchmark
 from vibench_gym.grading.base import VibenchSettings
 from vibench_gym.grading.kinds import GRADERS
-from vibench_gym.grading.models.sources import EndpointModels, ReplayModels
+from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
 from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.stack.app_model import app_model_key

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The graders' models: where they come from, and what they used."""
+"""One plan of a rollout: its attempts, what each is built from, and its files on disk."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from vibench_gym.browser.base import BrowserLaunch
 from vibench_gym.grading.context import GradingContext, PeakMemory
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
-from vibench_gym.grading.models.metered import MeteredModel, ModelRole
+from vibench_gym.grading.metered_model import MeteredModel, ModelRole
 from vibench_gym.grading.recording_browser import RecordingBrowser
 from vibench_gym.grading.teardown import close_shielded, launch_shielded
 from vibench_gym.grading.untrusted_text import RecordFlags

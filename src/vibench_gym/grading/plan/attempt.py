@@ -26,14 +26,14 @@ from vibench_gym.core.errors import (
 from vibench_gym.core.scoring.scorecard import check_verdicts
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.attribution import browser_works, how_app_ended, why_unseedable
+from vibench_gym.grading.plan.starting_state import PlanSeeding
 from vibench_gym.grading.qa.agent import QaAgent, QaTask
 from vibench_gym.grading.qa.verdict_recorder import VerdictRecorder
-from vibench_gym.grading.seeding.plan_seeding import PlanSeeding
 from vibench_gym.grading.teardown import close_shielded
 
 if TYPE_CHECKING:
     from vibench_gym.core.verdict import Evidence
-    from vibench_gym.grading.attempt_resources import AttemptResources
+    from vibench_gym.grading.plan.attempt_resources import AttemptResources
     from vibench_gym.grading.recording_browser import RecordingBrowser
     from vibench_gym.stack.base import Stack
 

@@ -18,10 +18,10 @@ from vibench_gym.core.errors import GraderFault, OperatorFault, SeedingFailed
 from vibench_gym.core.fault_boundary import fault_boundary
 from vibench_gym.core.records import PlanRecord, UsageRecord
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.grading.attempt_resources import AttemptResources
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
-from vibench_gym.grading.plan_attempt import AttemptOutcome, PlanAttempt
-from vibench_gym.grading.stored_plan import ERROR_CHARS, clear_evidence, reset_plan, store_plan
+from vibench_gym.grading.plan.attempt import AttemptOutcome, PlanAttempt
+from vibench_gym.grading.plan.attempt_resources import AttemptResources
+from vibench_gym.grading.plan.stored import ERROR_CHARS, clear_evidence, reset_plan, store_plan
 from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from vibench_gym.grading.seeding.tools import output_of
 from vibench_gym.grading.teardown import close_shielded
 
 if TYPE_CHECKING:
-    from vibench_gym.grading.attempt_resources import AttemptResources
+    from vibench_gym.grading.plan.attempt_resources import AttemptResources
     from vibench_gym.grading.recording_browser import RecordingBrowser
     from vibench_gym.stack.base import Seed, Stack
 
