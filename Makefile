@@ -67,7 +67,7 @@ type: setup
 	$(BIN)/mypy responses_api_agents
 
 imports: setup
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports importlinter.toml
 
 bench: setup
 	$(BIN)/python scripts/bench.py

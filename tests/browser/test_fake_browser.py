@@ -10,7 +10,7 @@ import pytest
 
 from vibench_gym.browser.base import Observation
 from vibench_gym.core.errors import BrowserFailed
-from vibench_gym.testing.fake_browser import OBSERVE, FakeBrowser, RecordedCall
+from vibench_gym.testing.fakes.browser import OBSERVE, FakeBrowser, RecordedCall
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ from vibench_gym.stack.compose.checks import compose_checks
 from vibench_gym.stack.registry.http_wire import read_request, send_response
 from vibench_gym.stack.socket_server import serving
 from vibench_gym.testing.contract_app import contract_app
-from vibench_gym.testing.stack_contract import StackContract
+from vibench_gym.testing.contracts.stack import StackContract
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from support.grading import make_plan
 from vibench_gym.core.errors import AppSetupFailed
 from vibench_gym.core.status import PlanStatus, StepOutcome
 from vibench_gym.sandbox.cleanup.work_folder import PREFIX
-from vibench_gym.testing.fake_stack import FakeStackBuilder
+from vibench_gym.testing.fakes.stack import FakeStackBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path

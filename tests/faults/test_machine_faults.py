@@ -27,8 +27,8 @@ from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading import artifact, recording_browser
 from vibench_gym.sandbox.archive.unpack import unpack
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
-from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.fake_stack import OK, FakeStack
+from vibench_gym.testing.fakes.browser import FakeBrowser
+from vibench_gym.testing.fakes.stack import OK, FakeStack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from support.faults.endings import Point, Tell
     from vibench_gym.browser.base import Observation
-    from vibench_gym.sandbox.base import ExecResult
+    from vibench_gym.sandbox.exec_result import ExecResult
     from vibench_gym.stack.base import AppStatus, Seed
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

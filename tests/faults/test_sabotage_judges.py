@@ -18,8 +18,8 @@ from vibench_gym.browser.base import Observation
 from vibench_gym.core.config import GraderConfig
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed, BrowserFailed
 from vibench_gym.llm.pruning import WITHHELD
-from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.fake_stack import FakeStack
+from vibench_gym.testing.fakes.browser import FakeBrowser
+from vibench_gym.testing.fakes.stack import FakeStack
 
 if TYPE_CHECKING:
     from collections.abc import Callable

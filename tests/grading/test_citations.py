@@ -12,7 +12,7 @@ from support.grading import FINISH, LOOK, agent, end, make_plan
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.qa.citations import MAX_ASKED, MAX_LOOKS, Citations
 from vibench_gym.grading.qa.verdict_tools import RecordCheck
-from vibench_gym.testing.fake_browser import FakeBrowser
+from vibench_gym.testing.fakes.browser import FakeBrowser
 
 if TYPE_CHECKING:
     from support.grading_lab import Lab

@@ -13,7 +13,7 @@ from support.grading import agent, failing, make_plan, passing
 from support.grading_lab import Lab
 from vibench_gym.core.errors import AppStartFailed
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.testing.fake_stack import RUNNING, FakeStack, FakeStackBuilder
+from vibench_gym.testing.fakes.stack import RUNNING, FakeStack, FakeStackBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path

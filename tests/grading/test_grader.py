@@ -35,8 +35,8 @@ from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.scoring.rescore import rescore
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.grading.grader import Grader
-from vibench_gym.testing.fake_model import FakeModel
-from vibench_gym.testing.fake_stack import FakeStack, FakeStackBuilder
+from vibench_gym.testing.fakes.model import FakeModel
+from vibench_gym.testing.fakes.stack import FakeStack, FakeStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -24,7 +24,7 @@ from vibench_gym.grading.kinds import GRADERS
 from vibench_gym.grading.vibench.checkout import DockerHost
 from vibench_gym.grading.vibench.environment import GraderEnvironment
 from vibench_gym.grading.vibench.grader import VibenchGrader
-from vibench_gym.testing.fake_stack import FakeStackBuilder
+from vibench_gym.testing.fakes.stack import FakeStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -28,9 +28,9 @@ from vibench_gym.core.status import CheckOutcome, PlanStatus, StepOutcome
 from vibench_gym.llm.base import Completion, ConversationRefused, Message, Usage
 from vibench_gym.llm.pruning import WITHHELD
 from vibench_gym.stack.base import AppStatus
-from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.fake_model import FakeModel, calls
-from vibench_gym.testing.fake_stack import FakeStack
+from vibench_gym.testing.fakes.browser import FakeBrowser
+from vibench_gym.testing.fakes.model import FakeModel, calls
+from vibench_gym.testing.fakes.stack import FakeStack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from support.grading_lab import Lab
-    from vibench_gym.testing.fake_model import Answer
+    from vibench_gym.testing.fakes.model import Answer
 
 PLAN = make_plan()
 GONE = AppStatus(running=False, exit_code=137, log_tail="Killed", listening_ports=())

@@ -26,8 +26,8 @@ from support.grading import (
 from vibench_gym.core.config import GraderConfig
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.grading.grader import Grader
-from vibench_gym.testing.fake_model import FakeModel
-from vibench_gym.testing.fake_stack import FakeStackBuilder
+from vibench_gym.testing.fakes.model import FakeModel
+from vibench_gym.testing.fakes.stack import FakeStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,14 +22,14 @@ from vibench_gym.core.errors import (
     SeedingFailed,
 )
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.sandbox.base import ExecResult
+from vibench_gym.sandbox.exec_result import ExecResult
 from vibench_gym.stack.base import Seed
-from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.fake_stack import FakeStack
+from vibench_gym.testing.fakes.browser import FakeBrowser
+from vibench_gym.testing.fakes.stack import FakeStack
 
 if TYPE_CHECKING:
     from support.grading_lab import Lab
-    from vibench_gym.testing.fake_model import FakeModel
+    from vibench_gym.testing.fakes.model import FakeModel
 
 PLAN = make_plan(precondition="Three items are in stock.")
 SEED = Seed(files={"seed.sh": b"true"}, env={"STOCK": "3"})

@@ -18,8 +18,8 @@ from vibench_gym.core.errors import (
     SandboxUnavailable,
 )
 from vibench_gym.grading.stand_up import StandUp, StandUpResult
-from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.fake_stack import FakeStack, FakeStackBuilder
+from vibench_gym.testing.fakes.browser import FakeBrowser
+from vibench_gym.testing.fakes.stack import FakeStack, FakeStackBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ from vibench_gym.grading import artifact, recording_browser
 from vibench_gym.grading.context import PeakMemory
 from vibench_gym.grading.teardown import close_shielded, launch_shielded
 from vibench_gym.stack.base import StackUsage
-from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.fake_stack import FakeStack
+from vibench_gym.testing.fakes.browser import FakeBrowser
+from vibench_gym.testing.fakes.stack import FakeStack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

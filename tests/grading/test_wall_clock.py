@@ -13,7 +13,7 @@ from support.grading import agent, failing, make_plan, passing
 from vibench_gym.core.errors import ClockJumped
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.wall_clock import WallClock
-from vibench_gym.testing.fake_model import FakeModel
+from vibench_gym.testing.fakes.model import FakeModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

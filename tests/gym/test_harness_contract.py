@@ -23,7 +23,7 @@ from vibench_gym.gym.agent.harnesses.opencode.harness import OpenCode
 from vibench_gym.gym.agent.harnesses.opencode.install import ensure
 from vibench_gym.gym.agent.harnesses.registry import HARNESSES, make_harness
 from vibench_gym.gym.agent.server import VibenchAgent
-from vibench_gym.testing.harness_contract import HarnessContract, HarnessInBoxContract
+from vibench_gym.testing.contracts.harness import HarnessContract, HarnessInBoxContract
 
 if TYPE_CHECKING:
     from pathlib import Path

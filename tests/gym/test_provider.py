@@ -21,7 +21,7 @@ from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import SandboxUnavailable
 from vibench_gym.gym.box.build_zone import BuildZone
 from vibench_gym.gym.box.provider import BubblewrapProvider
-from vibench_gym.testing.sandbox_contract import SandboxProviderContract
+from vibench_gym.testing.contracts.sandbox_provider import SandboxProviderContract
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

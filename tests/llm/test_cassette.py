@@ -14,7 +14,7 @@ from vibench_gym.core.tool import ToolCall
 from vibench_gym.llm.base import Completion, Message, Usage
 from vibench_gym.llm.replay import cassette as cassette_module
 from vibench_gym.llm.replay.cassette import Cassette, Request
-from vibench_gym.testing.fake_model import calls
+from vibench_gym.testing.fakes.model import calls
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from vibench_gym.llm.base import Message
 from vibench_gym.llm.openai import OpenAIChatModel
 from vibench_gym.llm.replay.script.loader import parse_script
 from vibench_gym.llm.replay.server import ReplayServer
-from vibench_gym.testing.fake_model import FakeModel, FakeModelExhausted, calls
-from vibench_gym.testing.model_contract import ChatModelContract
+from vibench_gym.testing.contracts.model import ChatModelContract
+from vibench_gym.testing.fakes.model import FakeModel, FakeModelExhausted, calls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence

@@ -22,7 +22,7 @@ from vibench_gym.llm.loop import (
     ToolLoop,
 )
 from vibench_gym.llm.pruning import Pruning
-from vibench_gym.testing.fake_model import Answer, FakeModel, calls
+from vibench_gym.testing.fakes.model import Answer, FakeModel, calls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

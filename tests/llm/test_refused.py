@@ -12,7 +12,7 @@ from vibench_gym.core.tool import ToolResult, ToolSpec
 from vibench_gym.llm.base import ConversationRefused, Message
 from vibench_gym.llm.loop import NUDGE, LoopBudget, LoopEvent, ToolLoop
 from vibench_gym.llm.pruning import WITHHELD, with_fewer_results
-from vibench_gym.testing.fake_model import FakeModel, calls
+from vibench_gym.testing.fakes.model import FakeModel, calls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from vibench_gym.llm.replay.cassette import Cassette, Request
 from vibench_gym.llm.replay.recording import Recording
 from vibench_gym.llm.replay.script.loader import parse_script
 from vibench_gym.llm.replay.server import ReplayServer
-from vibench_gym.testing.fake_model import calls
+from vibench_gym.testing.fakes.model import calls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vibench_gym.core.tool import ToolCall
 from vibench_gym.llm.base import Message
 from vibench_gym.llm.wire import MAX_ARGUMENT_CHARS, read_arguments, request_messages, text_of
-from vibench_gym.testing.model_contract import tiny_png
+from vibench_gym.testing.contracts.model import tiny_png
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -28,11 +28,11 @@ from support.grading import (
 from vibench_gym.core.config import GraderConfig
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.grading.grader import Grader
-from vibench_gym.testing.fake_stack import FakeStackBuilder
+from vibench_gym.testing.fakes.stack import FakeStackBuilder
 
 if TYPE_CHECKING:
     from vibench_gym.core.tasks.plan import TestPlan
-    from vibench_gym.testing.fake_model import FakeModel
+    from vibench_gym.testing.fakes.model import FakeModel
 
 STEPS = ("a", "b", "c")
 slow = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])

@@ -26,13 +26,13 @@ from vibench_gym.core.config import ArchiveBudget
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.grading.grader import Grader
-from vibench_gym.testing.fake_stack import FakeStackBuilder
+from vibench_gym.testing.fakes.stack import FakeStackBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.records import RolloutRecord
-    from vibench_gym.testing.fake_stack import FakePreparedApp
+    from vibench_gym.testing.fakes.stack import FakePreparedApp
 
 BUDGET = ArchiveBudget(members=2000, logical_bytes=32 * 1024 * 1024)
 MEMORY_BYTES = 256 * 1024 * 1024

@@ -15,9 +15,9 @@ from support.counter_app import HONEST, SEED_ITEMS, attacked, make_counter_task
 from support.grading import agent, make_plan, make_task, passing
 from support.grading_lab import Lab
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.sandbox.base import ExecResult
+from vibench_gym.sandbox.exec_result import ExecResult
 from vibench_gym.stack.base import Seed
-from vibench_gym.testing.fake_stack import FakeStack
+from vibench_gym.testing.fakes.stack import FakeStack
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from support.gym_servers.in_process import GymLab, make_row, make_verify_body, p
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.gym.server.verify_cache import VerifyCache
 from vibench_gym.report.html import write_report
-from vibench_gym.testing.fake_model import FakeModel
+from vibench_gym.testing.fakes.model import FakeModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

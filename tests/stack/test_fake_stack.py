@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import AppSetupFailed, AppStartFailed
-from vibench_gym.sandbox.base import ExecResult
+from vibench_gym.sandbox.exec_result import ExecResult
 from vibench_gym.stack.base import Seed
 from vibench_gym.testing.contract_app import (
     EXTRA_PORT,
@@ -17,14 +17,14 @@ from vibench_gym.testing.contract_app import (
     SETUP_WORDS,
     START_WORDS,
 )
-from vibench_gym.testing.fake_stack import (
+from vibench_gym.testing.contracts.stack import StackContract, connect_command
+from vibench_gym.testing.fakes.stack import (
     OK,
     RUNNING,
     FakePreparedApp,
     FakeStack,
     FakeStackBuilder,
 )
-from vibench_gym.testing.stack_contract import StackContract, connect_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

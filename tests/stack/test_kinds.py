@@ -24,7 +24,7 @@ from vibench_gym.stack.kinds import (
     stack_kind,
 )
 from vibench_gym.stack.local.builder import LocalStackBuilder
-from vibench_gym.testing.fake_stack import FakeStackBuilder
+from vibench_gym.testing.fakes.stack import FakeStackBuilder
 
 if TYPE_CHECKING:
     from vibench_gym.stack.base import StackBuilder

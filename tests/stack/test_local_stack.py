@@ -12,7 +12,7 @@ from vibench_gym.core.errors import SandboxUnavailable, SeedingFailed
 from vibench_gym.stack.base import Seed
 from vibench_gym.stack.local.builder import LocalStackBuilder
 from vibench_gym.testing.contract_app import contract_app
-from vibench_gym.testing.stack_contract import StackContract
+from vibench_gym.testing.contracts.stack import StackContract
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from support.plans import parse_plan
 from vibench_gym.core.tasks.task import Task
-from vibench_gym.testing.fake_browser import FakeBrowser
-from vibench_gym.testing.fake_model import FakeModel, calls
+from vibench_gym.testing.fakes.browser import FakeBrowser
+from vibench_gym.testing.fakes.model import FakeModel, calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

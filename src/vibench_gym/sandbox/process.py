@@ -11,7 +11,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from vibench_gym.sandbox.base import ExecResult
+from vibench_gym.sandbox.exec_result import ExecResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

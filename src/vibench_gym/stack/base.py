@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stack's contract: an app standing up with its own database, on any kind of stack.
 
-What a kind must do is written in `vibench_gym.testing.stack_contract`, as tests. A new kind is a
+What a kind must do is written in `vibench_gym.testing.contracts.stack`, as tests. A new kind is a
 folder beside `local` and `compose` with a `StackKind`, and a line in `vibench_gym.stack.kinds`.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.sandbox.base import ExecResult
+    from vibench_gym.sandbox.exec_result import ExecResult
     from vibench_gym.sandbox.prerequisites import Check
 
 SETUP_SCRIPT = "setup-environment.sh"

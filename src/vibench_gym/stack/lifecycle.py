@@ -20,7 +20,7 @@ from vibench_gym.core.errors import (
     SandboxUnavailable,
     SeedingFailed,
 )
-from vibench_gym.sandbox.base import ExecResult
+from vibench_gym.sandbox.exec_result import ExecResult
 from vibench_gym.sandbox.zone.box import StateLimitReached
 from vibench_gym.stack import envfile
 from vibench_gym.stack.app_model import app_model_route

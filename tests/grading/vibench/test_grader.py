@@ -22,7 +22,7 @@ from vibench_gym.core.status import ArtifactStatus, PlanStatus
 from vibench_gym.grading.vibench.checkout import DockerHost
 from vibench_gym.grading.vibench.environment import GraderEnvironment
 from vibench_gym.grading.vibench.grader import VibenchGrader
-from vibench_gym.testing.fake_stack import FakeStack, FakeStackBuilder
+from vibench_gym.testing.fakes.stack import FakeStack, FakeStackBuilder
 
 if TYPE_CHECKING:
     from pathlib import Path

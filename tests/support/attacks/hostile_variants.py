@@ -32,7 +32,7 @@ from vibench_gym.llm.base import Message
 from vibench_gym.llm.replay.script.loader import load_script
 from vibench_gym.llm.replay.script.player import next_call
 from vibench_gym.stack.local.builder import LocalStackBuilder
-from vibench_gym.testing.fake_model import FakeModel
+from vibench_gym.testing.fakes.model import FakeModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

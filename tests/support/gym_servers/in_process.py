@@ -31,7 +31,7 @@ from vibench_gym.grading.host_grader import HostGrader
 from vibench_gym.gym.server.config import VibenchResourcesServerConfig
 from vibench_gym.gym.server.host_limiter import HostLimiter
 from vibench_gym.gym.server.resources_server import VibenchResourcesServer
-from vibench_gym.testing.fake_stack import FakeStackBuilder
+from vibench_gym.testing.fakes.stack import FakeStackBuilder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

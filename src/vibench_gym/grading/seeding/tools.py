@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vibench_gym.core.config import GraderConfig
-    from vibench_gym.sandbox.base import ExecResult
+    from vibench_gym.sandbox.exec_result import ExecResult
     from vibench_gym.stack.base import Stack
 
 SEED_ROOT: Final = "/seeding"

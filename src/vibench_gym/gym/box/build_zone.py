@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from vibench_gym.core.config import StackConfig
     from vibench_gym.gym.box.model_route import ModelUrl
-    from vibench_gym.sandbox.base import ExecResult
+    from vibench_gym.sandbox.exec_result import ExecResult
     from vibench_gym.stack.local.host import Host
 
 MAX_FILE_BYTES = 1 * GIB

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from vibench_gym.core.errors import SandboxUnavailable
 from vibench_gym.sandbox import control_groups
-from vibench_gym.sandbox.base import ExecResult
 from vibench_gym.sandbox.cleanup import janitor
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
+from vibench_gym.sandbox.exec_result import ExecResult
 from vibench_gym.sandbox.isolated_python import isolated_python
 from vibench_gym.sandbox.zone.box import Bind, Box, BoxSpec, StateLimitReached
 from vibench_gym.sandbox.zone.bwrap_program import find_bwrap
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from types import TracebackType
 
-    from vibench_gym.sandbox.base import ExecError
+    from vibench_gym.sandbox.exec_result import ExecError
 
 __all__ = ["Bind", "Box", "BoxSpec", "StateLimitReached", "UidLease", "Zone", "ZoneUsage"]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vibench_gym.core.config import ComposeConfig
-    from vibench_gym.sandbox.base import ExecResult
+    from vibench_gym.sandbox.exec_result import ExecResult
 
 LABEL = "io.vibench-gym.stack"
 """Every container and volume of ours carries it; its value is the stack's name."""

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import SandboxUnavailable
-from vibench_gym.sandbox.base import ExecResult
+from vibench_gym.sandbox.exec_result import ExecResult
 from vibench_gym.sandbox.zone.daemon.bounded_log import BoundedLog
 from vibench_gym.stack.compose.engine import MAX_OUTPUT_BYTES, end
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.sandbox.base import ExecResult
+    from vibench_gym.sandbox.exec_result import ExecResult
     from vibench_gym.stack.compose.engine import Engine
 
 _COUNTED: Final = ("app", "shell", "database", "browser")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from vibench_gym.sandbox.base import ExecResult
+    from vibench_gym.sandbox.exec_result import ExecResult
     from vibench_gym.sandbox.zone.uids import UidLease
     from vibench_gym.stack.base import AppStatus
     from vibench_gym.stack.local.boxes import AppBoxes

@@ -8,7 +8,7 @@ nothing: it hands over a tree that is already on this host, without a box and wi
 
 A harness is a module (or a folder) of its own beside this one, and one line in `registry.py`. It
 knows its program's command line, settings and output, and nothing of boxes, servers or rollouts.
-`vibench_gym.testing.harness_contract` says, as tests, what a `BoxHarness` has to do.
+`vibench_gym.testing.contracts.harness` says, as tests, what a `BoxHarness` has to do.
 
 The output was written by a program that shared its box with the builder. It is data, is read
 tolerantly and within bounds, and decides no score.

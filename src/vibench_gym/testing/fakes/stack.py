@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from vibench_gym.sandbox.base import ExecResult
+from vibench_gym.sandbox.exec_result import ExecResult
 from vibench_gym.stack.base import AppStatus, Seed, SetupReport, StackUsage
 
 if TYPE_CHECKING:
