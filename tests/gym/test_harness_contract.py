@@ -109,7 +109,7 @@ def config(tmp_path: Path, **settings: Any) -> VibenchAgentConfig:
 
 
 def test_every_harness_is_registered_by_its_name() -> None:
-    assert list(HARNESSES) == ["opencode", "oracle", "nop"]
+    assert {"opencode", "oracle", "nop"} <= HARNESSES.keys()
     assert all(HARNESSES[name].name == name for name in HARNESSES)
     for harness in HARNESSES.values():
         assert issubclass(harness, BoxHarness if harness.needs_box else TreeHarness)
