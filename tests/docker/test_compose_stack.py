@@ -16,7 +16,7 @@ from vibench_gym.core.errors import AppSetupFailed, AppStartFailed, SeedingFaile
 from vibench_gym.stack.base import Seed
 from vibench_gym.stack.compose.builder import ComposeStackBuilder
 from vibench_gym.stack.compose.checks import compose_checks
-from vibench_gym.stack.registry.http_wire import read_request, send_response
+from vibench_gym.stack.packages.http_wire import read_request, send_response
 from vibench_gym.stack.socket_server import serving
 from vibench_gym.testing.contract_app import contract_app
 from vibench_gym.testing.contracts.stack import StackContract

@@ -29,8 +29,8 @@ from vibench_gym.grading.grader import Grader
 from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack.local import set_up
 from vibench_gym.stack.local.builder import LocalStackBuilder
-from vibench_gym.stack.registry.http_wire import read_request, send_response
-from vibench_gym.stack.registry.registries import Registries
+from vibench_gym.stack.packages.http_wire import read_request, send_response
+from vibench_gym.stack.packages.registries import Registries
 from vibench_gym.stack.socket_server import serving
 
 if TYPE_CHECKING:

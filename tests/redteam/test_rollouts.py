@@ -22,8 +22,8 @@ from vibench_gym.core.config import MIB, ProcessLimits
 from vibench_gym.core.rundir import RunDir
 from vibench_gym.sandbox.zone.uids import UidLease
 from vibench_gym.sandbox.zone.zone import Zone
-from vibench_gym.stack.registry.mirror import Mirror
-from vibench_gym.stack.registry.registries import Registries
+from vibench_gym.stack.packages.mirror import Mirror
+from vibench_gym.stack.packages.registries import Registries
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

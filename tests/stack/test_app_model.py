@@ -22,7 +22,7 @@ from vibench_gym.stack.app_model import (
     app_model_env,
     app_model_key,
 )
-from vibench_gym.stack.registry.http_wire import read_request
+from vibench_gym.stack.packages.http_wire import read_request
 from vibench_gym.stack.socket_server import serving
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from vibench_gym.stack.registry import index_pages
+from vibench_gym.stack.packages import index_pages
 
 BASE = "https://index.example/simple/pkg/"
 

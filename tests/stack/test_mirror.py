@@ -19,12 +19,12 @@ from support.fake_registry import (
     files_below,
     mirrored,
 )
-from vibench_gym.stack.registry import tunnel
-from vibench_gym.stack.registry.http_wire import Request, read_request, send_response
-from vibench_gym.stack.registry.index_pages import JSON_TYPE
-from vibench_gym.stack.registry.mirror import Mirror
-from vibench_gym.stack.registry.registries import Registries
-from vibench_gym.stack.registry.upstream import Upstream, UpstreamRefused
+from vibench_gym.stack.packages import tunnel
+from vibench_gym.stack.packages.http_wire import Request, read_request, send_response
+from vibench_gym.stack.packages.index_pages import JSON_TYPE
+from vibench_gym.stack.packages.mirror import Mirror
+from vibench_gym.stack.packages.registries import Registries
+from vibench_gym.stack.packages.upstream import Upstream, UpstreamRefused
 
 if TYPE_CHECKING:
     from pathlib import Path

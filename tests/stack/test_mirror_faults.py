@@ -20,9 +20,9 @@ from support.fake_registry import (
     mirrored,
 )
 from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
-from vibench_gym.stack.registry.outage_check import check_urls
-from vibench_gym.stack.registry.registries import Registries
-from vibench_gym.stack.registry.upstream import CACHE
+from vibench_gym.stack.packages.outage_check import check_urls
+from vibench_gym.stack.packages.registries import Registries
+from vibench_gym.stack.packages.upstream import CACHE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,7 +114,7 @@ async def test_a_set_up_that_made_a_registry_stumble_needs_a_retry(
 async def test_who_asks_without_end_is_not_excused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vibench_gym.stack.registry.mirror.MAX_REQUESTS", 3)
+    monkeypatch.setattr("vibench_gym.stack.packages.mirror.MAX_REQUESTS", 3)
     async with mirrored(tmp_path) as m:
         m.registry.status = 429
         with pytest.raises(AppSetupFailed):

@@ -12,8 +12,8 @@ import pytest
 
 from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import PrerequisiteMissing
-from vibench_gym.stack.registry import registries
-from vibench_gym.stack.registry.registries import find_registries, trust_store
+from vibench_gym.stack.packages import registries
+from vibench_gym.stack.packages.registries import find_registries, trust_store
 from vibench_gym.stack.toolchain.toolchain import Toolchain, find_toolchain
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from vibench_gym.stack.registry.index_pages import JSON_TYPE
-from vibench_gym.stack.registry.mirror import Mirror
-from vibench_gym.stack.registry.registries import Registries
-from vibench_gym.stack.registry.upstream import Upstream
+from vibench_gym.stack.packages.index_pages import JSON_TYPE
+from vibench_gym.stack.packages.mirror import Mirror
+from vibench_gym.stack.packages.registries import Registries
+from vibench_gym.stack.packages.upstream import Upstream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -42,7 +42,10 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class BrowserLaunch:
-    """What one browser is started with; the settings that every browser shares are the config's."""
+    """What one browser is started with: all that differs from plan to plan.
+
+    What every browser shares is in `core.config.BrowserConfig`.
+    """
 
     executable: Path
     """Chromium, or the program that starts it inside the app's zone."""

@@ -77,7 +77,10 @@ class DatabaseUnavailable(GraderFault):
 
 
 class BrowserFailed(GraderFault):
-    """Chromium or its driver failed, and a control without the app failed too."""
+    """Chromium or its driver failed.
+
+    The grader finds out whether the app took it down (`grading.plan.attempt`): then it is no fault.
+    """
 
     failure_kind = "browser_failed"
 
@@ -107,7 +110,7 @@ class BudgetExceeded(GraderFault):
 
 
 class RegistryUnavailable(GraderFault):
-    """Set-up was refused packages, and a registry answers nothing that the app did not ask for."""
+    """Set-up could not get packages, and the registry also fails requests of ours."""
 
     failure_kind = "registry_unavailable"
 

@@ -66,7 +66,7 @@ def _write(path: Path, data: str) -> None:
 
 @contextlib.contextmanager
 def _ours(path: Path) -> Iterator[None]:
-    """Nothing of an app's is in a run directory: what fails here, the operator has to see to."""
+    """Turns a failed write into the operator's fault: no app can write to a run directory."""
     try:
         yield
     except OSError as error:

@@ -10,7 +10,7 @@ machinery is at fault. This is what masks a plan, and the control that comes bef
     SandboxUnavailable      none needed: nothing in a zone can cause it (stack's contract)
     DatabaseUnavailable     the stack's: PostgreSQL on the template fails as well
     BrowserFailed           a fresh stack is healthy and a fresh Chromium shows a page there
-    RegistryUnavailable     the registry answers nothing that the app did not ask for either
+    RegistryUnavailable     the registry also fails requests of ours
     ClockJumped             none needed: nothing in a zone can set the host's clock
     GraderModelFailed       none: the model speaks to us, not to the app
     VerdictUnusable         one correction per step, and the app still runs

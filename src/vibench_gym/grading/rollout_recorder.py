@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from vibench_gym.core.records import RolloutRecord, SetupRecord
 from vibench_gym.core.scoring.scorecard import score_rollout
 from vibench_gym.core.status import ArtifactStatus
-from vibench_gym.grading.plan.stored import failed_record, measured_record, store_plan
+from vibench_gym.grading.plan.files import failed_record, measured_record, store_plan
 from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from vibench_gym.core.config import MIB
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.loopback import is_loopback
 from vibench_gym.core.redact import MIN_SECRET, redact
-from vibench_gym.stack.registry.http_wire import (
+from vibench_gym.stack.packages.http_wire import (
     HttpProtocolError,
     Request,
     read_request,

@@ -47,9 +47,9 @@ class AppProcess(Protocol):
 
     @property
     def killed_unasked(self) -> bool:
-        """Whether SIGKILL ended it that neither we nor a limit nor anything of the app's sent.
+        """Whether an outsider's SIGKILL ended it: not ours, not a limit's, not the app's own.
 
-        False, too, where nothing tells.
+        False where that is not known.
         """
         ...
 

@@ -20,9 +20,9 @@ from vibench_gym.core.errors import AppSetupFailed, SandboxUnavailable
 from vibench_gym.sandbox.zone.box import StateLimitReached
 from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.base import SETUP_SCRIPT, START_SCRIPT, SetupReport
+from vibench_gym.stack.packages.mirror import MIRROR_PORT, Mirror
+from vibench_gym.stack.packages.upstream import Upstream
 from vibench_gym.stack.postgres import failure_is_ours
-from vibench_gym.stack.registry.mirror import MIRROR_PORT, Mirror
-from vibench_gym.stack.registry.upstream import Upstream
 from vibench_gym.stack.snapshots import snapshot_folder
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.config import StackConfig
     from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
     from vibench_gym.stack.app_server import AppHost, AppNetwork, AppProcess
-    from vibench_gym.stack.registry.registries import Registries
+    from vibench_gym.stack.packages.registries import Registries
 
 TAIL_CHARS = 4000
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Retries set-up once after a transient outside failure, even if the script provoked it.
+"""Runs set-up a second time when something outside may have failed the first.
 
-The second run's result counts, so that an app gains nothing by making the first one doubtful.
+The second result counts, so that a script gains nothing by provoking a second run.
 """
 
 from __future__ import annotations

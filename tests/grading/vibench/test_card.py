@@ -14,7 +14,7 @@ from support.grading import make_plan
 from vibench_gym.core.errors import VerdictUnusable
 from vibench_gym.core.scoring.scorecard import check_verdicts, score_plan
 from vibench_gym.core.status import StepOutcome
-from vibench_gym.grading.vibench.card import (
+from vibench_gym.grading.vibench.judge_card import (
     CARD,
     MAX_CARD_BYTES,
     CardForged,

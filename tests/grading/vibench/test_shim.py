@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.grading.vibench import docker_objects
-from vibench_gym.grading.vibench.shim import Settings, command
+from vibench_gym.grading.vibench.docker_shim import Settings, command
 from vibench_gym.sandbox.isolated_python import isolated_python
 
 if TYPE_CHECKING:
@@ -139,6 +139,12 @@ def test_the_program_becomes_the_real_one(tmp_path: Path) -> None:
     path.write_text(json.dumps(shim._asdict()), encoding="utf-8")
 
     for name, expected in (("docker", "ps -a"), ("docker-compose", "compose ps -a")):
-        argv = [*isolated_python("vibench_gym.grading.vibench.shim"), str(path), name, "ps", "-a"]
+        argv = [
+            *isolated_python("vibench_gym.grading.vibench.docker_shim"),
+            str(path),
+            name,
+            "ps",
+            "-a",
+        ]
         done = subprocess.run(argv, capture_output=True, text=True, check=True, env={})
         assert done.stdout == f"{real} {expected}\n"

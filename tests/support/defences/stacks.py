@@ -8,7 +8,7 @@ from typing import Final
 
 from support.defences.edit import defence
 
-_MIRROR = "stack/registry/mirror.py"
+_MIRROR = "stack/packages/mirror.py"
 _READINESS = "stack/readiness.py"
 _SET_UP = "stack/set_up.py"
 
@@ -18,7 +18,7 @@ DEFENCES: Final = (
         "set-up reaches package registries, and nobody else through them",
         (_MIRROR, "if self._open or host in self._extra_hosts:", "if host:"),
         (
-            "stack/registry/tunnel.py",
+            "stack/packages/tunnel.py",
             "return addresses if all(map(_is_public, addresses)) else []",
             "return addresses",
         ),

@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.browser.tools.elements import Check, Click, Fill, Hover, Select
+from vibench_gym.browser.tools.environment import Clipboard, Dialog, Geolocation, Offline, Viewport
 from vibench_gym.browser.tools.files import Download, Upload
 from vibench_gym.browser.tools.keyboard import Press, Type
-from vibench_gym.browser.tools.looks import Read, Screenshot, Snapshot
 from vibench_gym.browser.tools.navigation import Back, Forward, Open, Reload
+from vibench_gym.browser.tools.observation import Read, Screenshot, Snapshot
 from vibench_gym.browser.tools.pointer import Drag, Mouse
-from vibench_gym.browser.tools.surroundings import Clipboard, Dialog, Geolocation, Offline, Viewport
 from vibench_gym.browser.tools.tabs import CloseTab, NewContext, NewTab, Switch
 from vibench_gym.browser.tools.waiting import WaitFor
 from vibench_gym.core.toolset import ToolSet

@@ -3,7 +3,7 @@
 """Test plans: the only place where points live.
 
 Plans are tagged prose, not XML: an unknown `<word>` is text. The text stays available byte for
-byte, because it alone decides what is fatal (scoring.md, rule 2). `plan_scan` finds the tags;
+byte, because it alone decides what is fatal (scoring.md, rule 2). `plan_tags` finds the tags;
 this module turns them into a `TestPlan` or into problems with file and line.
 """
 

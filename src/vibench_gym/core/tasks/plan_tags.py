@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the tags of the plan format in free text and nests them.
 
-Only the nine tags below are structure, and only where the format allows them; one anywhere else
+Only the eight tags below are structure, and only where the format allows them; one anywhere else
 is reported with its line. Time and memory are linear in the text's length.
 """
 

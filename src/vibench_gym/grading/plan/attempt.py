@@ -171,7 +171,7 @@ class PlanAttempt:
         return outcome
 
     async def _ended(self, stack: Stack) -> AttemptOutcome:
-        """An app that is gone explains its failures; a plan that was passed needs none."""
+        """If the app died, what failed counts as its crash; a plan that passed stays graded."""
         if self.recorder.all_passed:
             return AttemptOutcome(PlanStatus.GRADED)
         if (how := await how_app_ended(stack)) is not None:
@@ -189,7 +189,7 @@ class PlanAttempt:
     async def _agent_lost(
         self, stack: Stack, fault: BudgetExceeded | VerdictUnusable
     ) -> AttemptOutcome:
-        """An agent that found no end with an app that is gone was led there by the app.
+        """If the agent did not finish and the app is dead, the app is to blame.
 
         Raises:
             GraderFault: the given one, where the app still runs.

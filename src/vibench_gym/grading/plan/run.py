@@ -21,7 +21,7 @@ from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, Stopwatch
 from vibench_gym.grading.plan.attempt import AttemptOutcome, PlanAttempt
 from vibench_gym.grading.plan.attempt_resources import AttemptResources
-from vibench_gym.grading.plan.stored import ERROR_CHARS, clear_evidence, reset_plan, store_plan
+from vibench_gym.grading.plan.files import ERROR_CHARS, clear_evidence, reset_plan, store_plan
 from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:

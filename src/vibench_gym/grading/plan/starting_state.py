@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes an attempt's starting state: seeds on one stack, tries the delivery on a fresh one.
+"""Makes an attempt's starting state: works out the seed on one stack, checks it on a fresh one.
 
 The stack on which a delivery stands is fresh, and nobody has touched it since the seed was applied,
 so the plan is tested on it; bringing up a third would only repeat the same steps. Its time counts

@@ -4,8 +4,8 @@
 
 What belongs to a run is known by our label (containers, images and networks and volumes that were
 made by name), by Compose's own label with the project names in the run's ledger, and by the image
-tags there. All three are written down before anything is made (`shim`), so that this also cleans up
-after a run that was killed.
+tags there. `docker_shim` writes all three down before anything is made, so that this also cleans
+up after a run that was killed.
 """
 
 from __future__ import annotations

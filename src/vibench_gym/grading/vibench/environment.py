@@ -52,7 +52,7 @@ _ASK: Final = (
 
 
 class GraderEnvironment(Mapping[str, str]):
-    """The variables; which of them are secret is known, and they are not shown."""
+    """The scripts' variables. Secret ones are marked, and never printed."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = dict(values)

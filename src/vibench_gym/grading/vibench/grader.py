@@ -15,7 +15,7 @@ from vibench_gym.core.fault_boundary import fault_boundary
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
 from vibench_gym.grading.events import Stopwatch
-from vibench_gym.grading.plan.stored import failed_record, reset_plan, store_plan
+from vibench_gym.grading.plan.files import failed_record, reset_plan, store_plan
 from vibench_gym.grading.rollout_recorder import RolloutRecorder
 from vibench_gym.grading.teardown import close_shielded
 from vibench_gym.grading.untrusted_text import clip

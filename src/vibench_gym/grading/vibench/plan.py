@@ -34,11 +34,11 @@ from vibench_gym.core.errors import (
 from vibench_gym.core.records import PlanRecord
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.events import EventLog, Stopwatch
-from vibench_gym.grading.plan.stored import ERROR_CHARS
+from vibench_gym.grading.plan.files import ERROR_CHARS
 from vibench_gym.grading.qa.verdict_recorder import nothing_reached
 from vibench_gym.grading.untrusted_text import RecordFlags, clip
 from vibench_gym.grading.vibench import kept_output
-from vibench_gym.grading.vibench.card import CardForged, Judged, forged_verdicts, read_card
+from vibench_gym.grading.vibench.judge_card import CardForged, Judged, forged_verdicts, read_card
 from vibench_gym.grading.vibench.script_run import ScriptRun
 from vibench_gym.grading.vibench.staging import stage_seeding
 

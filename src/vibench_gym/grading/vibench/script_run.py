@@ -23,8 +23,8 @@ from vibench_gym.core.errors import SandboxUnavailable
 from vibench_gym.grading.teardown import close_shielded
 from vibench_gym.grading.vibench import docker_objects, janitor
 from vibench_gym.grading.vibench.checkout import BASE_IMAGE
+from vibench_gym.grading.vibench.docker_shim import Settings
 from vibench_gym.grading.vibench.scripts import Script, ScriptResult
-from vibench_gym.grading.vibench.shim import Settings
 from vibench_gym.sandbox.cleanup.tree_removal import remove_tree
 from vibench_gym.sandbox.cleanup.work_folder import PREFIX
 from vibench_gym.sandbox.isolated_python import isolated_python
@@ -131,7 +131,8 @@ class ScriptRun:
         )
         path = self.folder / "shim.json"
         path.write_text(json.dumps(settings._asdict()), encoding="utf-8")
-        command = shlex.join([*isolated_python("vibench_gym.grading.vibench.shim"), str(path)])
+        program = isolated_python("vibench_gym.grading.vibench.docker_shim")
+        command = shlex.join([*program, str(path)])
         for name in _NAMES:
             shim = self.folder / "bin" / name
             shim.write_text(f'#!/bin/sh\nexec {command} {name} "$@"\n', encoding="utf-8")

@@ -28,9 +28,9 @@ from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.local.boxes import AppBoxes
 from vibench_gym.stack.local.database import Database
+from vibench_gym.stack.packages.mirror import MIRROR_PORT, Mirror
+from vibench_gym.stack.packages.upstream import Upstream
 from vibench_gym.stack.postgres import PostgresNotStarted
-from vibench_gym.stack.registry.mirror import MIRROR_PORT, Mirror
-from vibench_gym.stack.registry.upstream import Upstream
 
 if TYPE_CHECKING:
     import socket

@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.config import MIB
-from vibench_gym.stack.registry.http_wire import (
+from vibench_gym.stack.packages.http_wire import (
     HttpProtocolError,
     Request,
     read_request,

@@ -51,7 +51,7 @@ class PrepareOptions:
     max_iterations: int = MAX_ITERATIONS
     limit: int | None = None
     mvp_from: tuple[str, ...] = ()
-    """VerifyCache files and digests of MVPs for `-on_mvp`; see `earlier_rollouts`."""
+    """Files of rollouts, or digests of MVPs, for `-on_mvp`; see `earlier_mvps`."""
     mvp_select: Selector = "all"
     app_key_env: str | None = None
     """Environment variable with the key of the model that apps call."""

@@ -140,7 +140,7 @@ class Box:
 
     @property
     def killed_unasked(self) -> bool:
-        """Whether a SIGKILL ended it that came neither from us nor from a limit nor from the box.
+        """Whether an outsider's SIGKILL ended it: not ours, not a limit's, not the box's own.
 
         Known of bubblewrap itself, and of a command that is the box's process 1. Not known of any
         other command: something in the box could have killed it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from vibench_gym.stack import app_model
 from vibench_gym.stack.compose import process
 from vibench_gym.stack.compose.process import ContainerProcess
-from vibench_gym.stack.registry.mirror import MIRROR_PORT
+from vibench_gym.stack.packages.mirror import MIRROR_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

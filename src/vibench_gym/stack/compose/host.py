@@ -12,7 +12,7 @@ from vibench_gym.stack.cache import cache_root
 from vibench_gym.stack.compose.engine import find_engine
 from vibench_gym.stack.compose.images import choose_images
 from vibench_gym.stack.compose.template import find_compose_template
-from vibench_gym.stack.registry.registries import find_registries
+from vibench_gym.stack.packages.registries import find_registries
 from vibench_gym.stack.toolchain.toolchain import find_toolchain
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vibench_gym.core.config import ComposeConfig, StackConfig
     from vibench_gym.stack.compose.engine import Engine
     from vibench_gym.stack.compose.template import ComposeTemplate
-    from vibench_gym.stack.registry.registries import Registries
+    from vibench_gym.stack.packages.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.stack.cache import cache_root
 from vibench_gym.stack.local.template import find_template
-from vibench_gym.stack.registry.registries import find_registries
+from vibench_gym.stack.packages.registries import find_registries
 from vibench_gym.stack.toolchain.chromium import find_chromium
 from vibench_gym.stack.toolchain.toolchain import find_toolchain
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.core.config import StackConfig
-    from vibench_gym.stack.registry.registries import Registries
+    from vibench_gym.stack.packages.registries import Registries
     from vibench_gym.stack.toolchain.chromium import Chromium
     from vibench_gym.stack.toolchain.toolchain import Toolchain
 

@@ -139,7 +139,7 @@ def loopback_up() -> None:
 
 
 def capabilities_survive_exec() -> None:
-    """Let a trusted tool that this process becomes act on files of any mode, as we may.
+    """Keep our capabilities across exec, so that a trusted tool can handle files of any mode.
 
     In a user namespace exec takes capabilities away from everyone but its uid 0.
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vibench_gym.stack.registry.registries import host_of
+from vibench_gym.stack.packages.registries import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vibench_gym.stack.registry.registries import Registries
-    from vibench_gym.stack.registry.upstream import Upstream
+    from vibench_gym.stack.packages.registries import Registries
+    from vibench_gym.stack.packages.upstream import Upstream
 
 
 async def find_outage(

@@ -25,16 +25,16 @@ from urllib.parse import unquote, urlsplit
 from vibench_gym.core.config import GIB
 from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
 from vibench_gym.core.loopback import NAMES
-from vibench_gym.stack.registry import index_pages, tunnel
-from vibench_gym.stack.registry.http_wire import (
+from vibench_gym.stack.packages import index_pages, tunnel
+from vibench_gym.stack.packages.http_wire import (
     HttpProtocolError,
     Request,
     read_request,
     send_response,
 )
-from vibench_gym.stack.registry.outage_check import find_outage
-from vibench_gym.stack.registry.registries import host_of
-from vibench_gym.stack.registry.upstream import Upstream, UpstreamRefused
+from vibench_gym.stack.packages.outage_check import find_outage
+from vibench_gym.stack.packages.registries import host_of
+from vibench_gym.stack.packages.upstream import Upstream, UpstreamRefused
 from vibench_gym.stack.socket_server import serving
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from typing import Literal
 
-    from vibench_gym.stack.registry.registries import Registries
-    from vibench_gym.stack.registry.upstream import CachedFile
+    from vibench_gym.stack.packages.registries import Registries
+    from vibench_gym.stack.packages.upstream import CachedFile
 
 MIRROR_PORT = 3141
 MAX_CONNECTIONS = 256

@@ -23,7 +23,7 @@ import httpx
 from vibench_gym.core.config import GIB, MIB
 from vibench_gym.core.rundir import write_atomic
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder, work_folder
-from vibench_gym.stack.registry.registries import host_of, trust_store
+from vibench_gym.stack.packages.registries import host_of, trust_store
 
 if TYPE_CHECKING:
     from pathlib import Path

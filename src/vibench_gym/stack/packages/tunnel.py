@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from vibench_gym.stack.registry.http_wire import Request
+    from vibench_gym.stack.packages.http_wire import Request
 
 CONNECT_TIMEOUT_S = 15.0
 IDLE_S = 120.0
