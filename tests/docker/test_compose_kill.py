@@ -75,7 +75,7 @@ async def test_sigkill_of_the_grader_leaves_nothing(
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-c", CHILD, str(APPS / "good/plain"), str(compose_cache),
         stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(APPS.parent)},
     )  # fmt: skip
     assert child.stdout is not None
     labels = []
