@@ -220,8 +220,13 @@ needs_browser = pytest.mark.browser
 
 
 def params(cases: tuple[Case, ...]) -> list[Any]:
-    marks = {True: (needs_browser,), False: ()}
-    return [pytest.param(case, marks=marks[case.chromium], id=case.name) for case in cases]
+    return [pytest.param(case, marks=marks_of(case), id=case.name) for case in cases]
+
+
+def marks_of(case: Case) -> tuple[Any, ...]:
+    """What is stopped answers nothing, so that every call of it waits for its limit."""
+    waits = (pytest.mark.long,) if "stopped" in case.name else ()
+    return (*((needs_browser,) if case.chromium else ()), *waits)
 
 
 async def bench_for(root: Path, host: Host, case: Case, times: int) -> RealBench:

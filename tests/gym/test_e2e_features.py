@@ -34,6 +34,7 @@ def standup(artifact: str, policy: str, tree: Mapping[str, str] | None = None) -
     return given
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 async def test_a_feature_is_built_on_a_reference(tmp_path: Path) -> None:
     async with (

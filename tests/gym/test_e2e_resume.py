@@ -84,6 +84,7 @@ def stop(process: asyncio.subprocess.Process) -> None:
         process.kill()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 async def test_a_killed_agent_costs_an_attempt_and_no_row(tmp_path: Path) -> None:
     two_rows(tmp_path)

@@ -40,6 +40,7 @@ def roots(servers: GymServers) -> list[int]:
     return [process.pid for process in servers.processes.values()]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 async def test_every_bad_end_has_a_row_that_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
