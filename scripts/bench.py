@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`: the flow's numbers as ratios against a baseline taken in the same run.
+"""`make bench`: measures the flow as ratios against a baseline of the same run.
 
 Baseline: the same app from scratch (initdb and set-up again). Measured: a fresh stack from the
 snapshot, what an idle stack costs in memory, and what a graded plan spends on anything that is

@@ -39,7 +39,7 @@ def main() -> int:
     if not command:
         print(__doc__, file=sys.stderr)
         return 2
-    # Where daemons are, even for those who do not look there by themselves.
+    # Daemons are installed there, and the PATH of some users lacks it.
     os.environ["PATH"] = f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
     if os.environ.get("DOCKER_HOST"):
         return subprocess.call(command)  # noqa: S603 - the caller's; there is an engine already

@@ -71,7 +71,7 @@ if find_python; then exit 0; fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 reason=""
-# Not in a subshell: `reason` is told below.
+# Not in a subshell: the message below needs `reason`.
 uv=""
 if python_through_uv >"$scratch/found"; then cat "$scratch/found"; exit 0; fi
 if python_through_apt; then exit 0; fi

@@ -5,7 +5,7 @@
 # Makes .venv with everything the product and its tests need. Safe to run again: what is there stays.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-umask 022  # started as root, boxes have users of their own, who have to read what is installed
+umask 022  # if started as root, boxes run as other users, who must be able to read the installation
 
 say() { printf '\033[2m[setup]\033[0m %s\n' "$*"; }
 fail() { printf '[setup] %s\n' "$*" >&2; exit 2; }
@@ -31,8 +31,8 @@ if [ "$(cat .venv/.setup-stamp 2>/dev/null)" != "$wanted" ]; then
   export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-true}"  # trust what the system trusts, as pip does
   uv_pin=$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' requirements.lock)
   .venv/bin/python -m pip install --quiet --disable-pip-version-check "$uv_pin"
-  # nemo-gym asks for 3.13.14 and runs on every 3.13: uv is told the one to resolve for.
-  # Compiled once here: where PYTHONDONTWRITEBYTECODE is set, every server would do it at each start.
+  # nemo-gym asks for 3.13.14 but runs on every 3.13, so uv resolves for 3.13.14.
+  # Compile once here: with PYTHONDONTWRITEBYTECODE set, every server would do so at each start.
   .venv/bin/uv pip install --quiet --python .venv/bin/python --python-version 3.13.14 \
     --compile-bytecode --require-hashes -r requirements.lock
   .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation \

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a browser is started, what it is asked and what it answers."""
+"""The interface of a browser: its start, its tool calls and its observations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Observation:
     tab: str = ""
     screenshot: Path | None = None
     show_screenshot: bool = False
-    """Whether the picture belongs before the model (asked for by the screenshot tool)."""
+    """Whether the model gets the picture, because it called the screenshot tool."""
     dialogs: tuple[str, ...] = ()
     waited_on_app_s: float = 0.0
     truncated: bool = False
@@ -63,7 +63,7 @@ class Browser(Protocol):
     """A browser driven by typed tools.
 
     Raises:
-        BrowserFailed: Chromium or its driver is gone. The caller decides by a control whose fault.
+        BrowserFailed: Chromium or its driver is gone. The caller finds out whose fault it is.
     """
 
     @property

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`PlaywrightBrowser`: Chromium driven by typed tools, one call at a time.
 
-Invariants: a call returns within a bound whatever the page does; what the page does is a finding in
-an `Observation`; only the loss of Chromium or its driver raises, as `BrowserFailed`.
+Invariants: every call returns within a time limit; a page that fails or hangs is a finding in an
+`Observation`; only the loss of Chromium or its driver raises, as `BrowserFailed`.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vibench_gym.cli.wire import GradeOut, Wire
 
 PIPE_COLUMNS = 140
-"""What reads a pipe does not wrap at 80 columns, and shall lose no figure."""
+"""Wider than 80 columns, so that tables written to a pipe lose no figure."""
 OUT = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS)
 ERR = Console(stderr=True, highlight=False)
 
@@ -67,7 +67,7 @@ def print_grades(value: GradeOut) -> None:
 
 
 class Progress:
-    """Shows what is being done now; a context manager, quiet when told so."""
+    """Shows what is being done now, as a context manager; with `quiet` it shows nothing."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet

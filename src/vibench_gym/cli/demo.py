@@ -4,7 +4,7 @@
 
 Scripted policies build one bundled task; then four finished artifacts of that task are graded.
 
-With `--grade-only` the second part stands alone and NeMo Gym is not needed. Either way stacks and
+With `--grade-only` only the second part runs, and NeMo Gym is not needed. Either way stacks and
 browsers are real, and the graders' models are replayed.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 DEMO_TASK = "pantry"
 DEMO_MUTANT = "quantity_ignored"
 CONCURRENCY = 4
-"""Plans at once: most of a plan is waiting for pages to settle, so two cores carry four."""
+"""Plans at once: most of a plan is waiting for pages, so two cores are enough for four."""
 
 # What a builder forgets most often: the start script names a file that is not there.
 BROKEN_START = "#!/usr/bin/env bash\nexec python server_main.py\n"
@@ -56,7 +56,7 @@ async def run_demo(out: Path | None, progress: Progress) -> GradeOut:
             "shows the grader alone",
         )
     root = run_dir(out).root
-    # The graders alone fill the time in which servers start and harnesses build.
+    # Both at once: grading fills the time in which servers start and harnesses build.
     rollouts, graded = await _together(
         _whole_rollouts(root, progress), _grade_all(RunDir(root), progress)
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `--stack` and `--image` of several commands mean."""
+"""Turns the options `--stack` and `--image` of several commands into the settings of a stack."""
 
 from __future__ import annotations
 

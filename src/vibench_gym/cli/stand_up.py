@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""`vibench-gym stand-up`: whether this machine can stand up what it is to grade, and how fast.
+"""`vibench-gym stand-up`: checks that this machine can start the apps it will grade, and how fast.
 
-For the operator of a new machine (all reference implementations of a checkout) and for who writes a
-task (one app). No model, no plan, no score.
+Operators of a new machine run it on all reference implementations of a checkout, authors of a task
+on one app. It needs no model and no plan, and gives no score.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def run_stand_up(
             folder.mkdir(parents=True, exist_ok=True)
             standing = await stand_up(app, folder)
             found.append(_standing_out(name, standing, keeps=out is not None))
-            # Kept as it comes: what stops a long run half way costs the app in hand, no other.
+            # Written at once: a long run that is interrupted loses only the current app.
             (folder / RESULT_FILE).write_text(found[-1].model_dump_json(indent=2), "utf-8")
             how = f"stands, {standing.total_s:.1f} s" if standing.stands else "does not stand"
             progress.done(f"{number}/{len(apps)} {name}: {how}")
@@ -87,7 +87,7 @@ async def run_stand_up(
 
 
 def print_standing(result: StandUpOut) -> None:
-    """A table, then whatever does not stand with the reason."""
+    """A table, then each app that does not stand, with the reason."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("app", "made with"):
         table.add_column(column, no_wrap=True)

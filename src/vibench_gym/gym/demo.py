@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole rollouts through NeMo Gym's servers, with scripted policies in the place of a model.
+"""Runs whole rollouts through NeMo Gym's servers, with scripted policies instead of a model.
 
 Everything but the policies is what a training run has: the Gym's model server, the agent, OpenCode
 in a build box, the artifact store, the resources server and its graders (which play scripts). The
@@ -35,7 +35,7 @@ ROLLOUT_TIMEOUT_S = 1200.0
 HARNESS_TIMEOUT_S = 300.0
 START_TIMEOUT_S = 60.0
 CONCURRENCY = 4
-"""Plans at once: most of a plan is waiting for pages to settle, so two cores carry four."""
+"""Plans at once: most of a plan is waiting for pages, so two cores are enough for four."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def gym_root() -> Path:
 def one_venv(folder: Path | None = None) -> Path:
     """Let NeMo Gym run its servers in this virtualenv: links to it, and a configuration file.
 
-    In `folder`, else in the virtualenv itself. Gives the file, for `gym env start --config`.
+    In `folder`, else in the virtualenv itself. Returns the file, for `gym env start --config`.
 
     Raises:
         OSError: the folder cannot be written.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Folders that our servers share with nobody else, also below a place where everybody may write."""
+"""Makes folders that belong to this user alone, even where everybody may write (`/tmp`)."""
 
 from __future__ import annotations
 

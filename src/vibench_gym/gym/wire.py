@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What goes between NeMo Gym, our agent and our resources server.
+"""The messages between NeMo Gym, our agent and our resources server.
 
 Rows, and the fields of a rollout, have the names of the ViBench environment that NeMo Gym ships, so
 that either reads the other's files. Agent and resources server are one trusted zone: what the agent
@@ -42,7 +42,7 @@ class HarnessStatus(StrEnum):
     TIMEOUT = "timeout"
     """Its time was up; what was built by then is graded."""
     HARNESS_FAILED = "harness_failed"
-    """It ended badly, by the builder's doing for all we know; what was built is graded."""
+    """It failed, by the builder's fault as far as we know; what was built is graded."""
     NO_MODEL_CALL = "no_model_call"
     UNREACHABLE_MODEL = "unreachable_model"
     BOX_FAILED = "box_failed"
@@ -50,7 +50,7 @@ class HarnessStatus(StrEnum):
     HARVEST_FAILED = "harvest_failed"
     """The app was built but could not be brought out."""
     SKIPPED = "skipped"
-    """Nothing was built: the row needs what is not there, and its reason says what."""
+    """Nothing was built: the row needs something that is not there; the reason names it."""
     NO_STARTING_TREE = "no_starting_tree"
     """The tree that a feature starts from did not come to the builder."""
 
@@ -122,7 +122,7 @@ class VibenchSeedSessionResponse(BaseSeedSessionResponse):
     """Key in the store of what has to be in `/app` before the harness starts."""
     needs_app_key: bool = False
     skip_reason: str | None = None
-    """Why this row cannot be built as things are; nothing else is given then."""
+    """Why this row cannot be built here; if set, all other fields are empty."""
 
     @model_serializer(mode="wrap")
     def _as_shipped(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class PlanResult(BaseModel):
 
 
 class VerifyAnswer(BaseModel):
-    """What grading came to: stored once, given to every call for the same rollout."""
+    """The result of grading: stored once, returned to every call for the same rollout."""
 
     reward: float
     reward_components: dict[str, float]
@@ -197,7 +197,7 @@ class VerifyAnswer(BaseModel):
     setup_time_s: float = 0.0
     grading_time_s: float = 0.0
     queue_time_s: float = 0.0
-    """Longest wait of one of its plans for the host's grading slots; in no plan's time."""
+    """Longest wait of one of its plans for the host's grading slots; no plan's time counts it."""
     grader_input_tokens: int = 0
     grader_output_tokens: int = 0
     results_path: str | None = None
@@ -215,6 +215,6 @@ class VibenchVerifyResponse(VerifyAnswer, VibenchTask, BaseMultiRewardVerifyResp
 
     @classmethod
     def of(cls, request: VibenchVerifyRequest, answer: VerifyAnswer) -> Self:
-        """Join what was asked and what was found; the answer's fields win."""
+        """Join the request and the answer; the answer's fields win."""
         fields: dict[str, Any] = {**request.model_dump(), **answer.model_dump()}
         return cls.model_validate(fields)

@@ -64,9 +64,9 @@ class Completion:
 
 
 class ConversationRefused(GraderModelFailed):
-    """The endpoint works, but not with this conversation: too long, or not to its liking.
+    """The endpoint works but refuses this conversation, for example because it is too long.
 
-    What is in it may be an app's doing, so the caller tries without that first.
+    An app's text in it may be the reason, so the caller first tries again without that text.
     """
 
 

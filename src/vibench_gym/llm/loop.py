@@ -5,8 +5,9 @@
 Invariants: every call that a model makes gets exactly one answer, in order, even when it is
 malformed or names a tool that is not offered; the conversation stays one that endpoints accept;
 turns, tokens and the model's own seconds are bounded, and only the model's time counts here, never
-the tools'. Errors of the tools' handler pass through unchanged. A conversation that the endpoint
-refuses is asked again without what tools returned: if that is refused, too, it was not their doing.
+the tools'. Errors of the tools' handler pass through unchanged. If the endpoint refuses a
+conversation, the loop asks again without the results of tools: if that is refused too, the results
+were not the cause.
 """
 
 from __future__ import annotations
@@ -66,18 +67,18 @@ def _ignore(_event: LoopEvent) -> None:
 
 
 class ToolLoop:
-    """Carries one conversation forward, turn by turn.
+    """Continues one conversation turn by turn.
 
     Args:
         model: answers the conversation.
         handler: carries out one call of an offered tool whose arguments could be read.
         tools: the tools offered, or a function that says which are offered in the coming turn.
         messages: the conversation so far (system and first user message).
-        budget: limits over the life of this loop, whatever number of times it is run.
+        budget: limits over the life of this loop, over all its runs.
         done: asked after every call; calls of the same turn that follow are not carried out.
         on_event: called with everything that happens.
         pruning: how old results are shortened, None for never. A replayed model's conversation is
-            never shortened: it says so in its completions.
+            never shortened: its completions ask for that.
         clock: monotonic seconds, for tests.
     """
 

@@ -4,8 +4,7 @@
 
 This is the one place that retries; the SDK's own retries are off. The key is read from the
 environment when the model is made and shows in no message, repr or log, even where an endpoint
-echoes it. Errors are raised free of their causes' objects for the same reason: what they said is in
-the text.
+echoes it. For the same reason an error is raised without its cause; its own text describes that.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class _Failure:
     retry: bool
     wait_s: float | None = None
     refused: bool = False
-    """It is this conversation that the endpoint does not take."""
+    """Whether the endpoint refuses this one conversation."""
 
 
 class OpenAIChatModel:

@@ -3,8 +3,8 @@
 """Shortens old tool results, so that a long plan fits a model's context window.
 
 Results are shortened in batches: a conversation that changed on every turn would never be served
-from an endpoint's prompt cache. What was said and called stays whole; only what tools returned long
-ago is cut to its head.
+from an endpoint's prompt cache. Texts and calls of the model stay whole; only old tool results are
+cut to their first characters.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML file for a run: no request leaves it, and no app's text can act in it.
+"""Writes a run's report as one HTML file that loads nothing and runs no text of an app as code.
 
-Everything that came from an app or a model is escaped by the template engine; the page's own policy
-forbids every source but inline styles, embedded pictures and the one script by its hash.
+The template engine escapes everything that came from an app or a model. The page's content security
+policy allows only inline styles, embedded pictures and the one script, by its hash.
 """
 
 from __future__ import annotations

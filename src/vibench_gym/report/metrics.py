@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers for people: where the time went, how plans ended. None of them feeds the reward."""
+"""Numbers for people: where the time went, how plans ended. None of them enters the reward."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Screenshots as data URIs, within a budget: a report is one file that still opens on a phone."""
+"""Embeds screenshots as data URIs, within a budget, so that even a phone can open a report."""
 
 from __future__ import annotations
 

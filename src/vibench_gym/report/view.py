@@ -23,7 +23,7 @@ MAX_FIGURES_PER_STEP = 8
 
 @dataclass(frozen=True, slots=True)
 class PlanSource:
-    """One plan as it lies on disk; `record` and `scorecard` are None while it runs."""
+    """One plan as it is on disk; `record` and `scorecard` are None while it runs."""
 
     plan: str
     name: str
@@ -35,7 +35,7 @@ class PlanSource:
 
 @dataclass(frozen=True, slots=True)
 class RolloutSource:
-    """One rollout as it lies on disk."""
+    """One rollout as it is on disk."""
 
     record: RolloutRecord
     plans: Sequence[PlanSource]
@@ -62,7 +62,7 @@ class StepView:
 
     @property
     def open(self) -> bool:
-        """Whether the reader most likely wants to see it at once."""
+        """Whether the page shows it unfolded, because the reader most likely wants to see it."""
         return self.score.outcome in {StepOutcome.FAILED, StepOutcome.BLOCKED}
 
 
@@ -144,7 +144,7 @@ def _step_view(
         )
     )
     known = [evidence[item] for item in ids if item in evidence and evidence[item].screenshot]
-    # What a failed check rests on comes first: it is what the reader came for.
+    # The evidence of failed checks comes first: the reader looks for it.
     failing = {item for check in checks if check.outcome != "passed" for item in _looks(check)}
     known.sort(key=lambda item: (item.id not in failing, -item.seq))
     shown = sorted(known[:MAX_FIGURES_PER_STEP], key=lambda item: item.seq)

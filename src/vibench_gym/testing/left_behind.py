@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a piece of work cleaned up: its processes, and all that the janitor was told of.
+"""Checks that code cleaned up: its processes, and all that was registered with the janitor.
 
-What outlives a process (folders, control groups, containers) is registered with the janitor before
-it is made. So the janitor's list says what there may be to clean up, on every kind of stack.
+Things that outlive a process (folders, control groups, containers) are registered with the janitor
+before they are made. So the janitor's list has all of them, on every kind of stack.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Scripted policies: what a coding model would say next, as a pure function of what was said.
+"""Scripted policies, which replace the coding model in tests and in the demo.
 
-A policy gets the conversation from its start and answers with the next turn, so that requests may
-be repeated, run at once and be answered by any process. They stand in for a model in tests and in
-the demo; the harness, its box and everything after it are real.
+A policy is a pure function: it gets the conversation from its start and returns the next turn. So
+requests may be repeated, run at once and be answered by any process. The harness, its box and
+everything after it are real.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Conversation:
 
 
 class Policy(Protocol):
-    """Says what a model would say next."""
+    """Gives the next turn of a conversation, as a model would."""
 
     def turn(self, said: Conversation) -> Turn:
         """The next turn."""
@@ -82,7 +82,7 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """Says its turns one after another, whatever comes back; then that it is done."""
+    """Gives its turns one after another without reading the results; then says that it is done."""
 
     turns: tuple[Turn, ...]
 
@@ -95,8 +95,8 @@ class Scripted:
 class Build:
     """Reads the PRDs, finds which known task they are of, and writes that task's reference app.
 
-    Of a feature it writes what is to be changed, and leaves the rest of the starting tree as it is.
-    With `mutants` (by task), an app that has a fault; a task without one there gets its first.
+    For a feature it writes only the files that change, over the starting tree. With `mutants` (the
+    name of a mutant by task) it writes an app with a fault; other tasks get their first mutant.
     """
 
     broken: bool = False
@@ -131,14 +131,14 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class ByTask:
-    """Looks first, then lets another policy speak, by the task whose PRD it sees."""
+    """Reads the PRD first, then hands over to another policy, by the task that it recognised."""
 
     policies: Mapping[str, Policy]
     default: Policy
     root: Path | None = None
 
     def turn(self, said: Conversation) -> Turn:
-        """The first look is everybody's; what follows is one policy's."""
+        """The first turn is the same for all tasks; one policy gives the others."""
         task = recognise(said.results[0], self.root) if said.results else None
         named = None if task is None else self.policies.get(task.root.name)
         return (named or self.default).turn(said)

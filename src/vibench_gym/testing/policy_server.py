@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""An OpenAI-compatible endpoint behind which policies of `policies.py` speak.
+"""An OpenAI-compatible endpoint that answers with the policies of `policies.py`.
 
-Which one speaks: the one named in the prompt by a line `policy: NAME`, else the one the request's
+The policy is the one named in the prompt by a line `policy: NAME`, else the one that the request's
 `model` names, else the default. `python -m vibench_gym.testing.policy_server --port 8123` serves
 the usual ones: `good`, `broken` (an app with a fault), `empty` (says something and builds nothing),
 `mixed` (one of those three, by task), `silent` (never answers), `failing` (status 500), `slow`
@@ -74,7 +74,7 @@ class PolicyServer:
     port: int = 0
     """0: any free one."""
     requests: list[str] = field(default_factory=list)
-    """Names of the policies that spoke, in order."""
+    """Names of the policies that answered, in order."""
 
     async def __aenter__(self) -> Self:
         listener = socket.create_server(("127.0.0.1", self.port))
@@ -116,7 +116,7 @@ class PolicyServer:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def app(self) -> Starlette:
-        """The routes; any path before `/v1` is a run's and is let pass."""
+        """The routes; any path before `/v1` belongs to a run and is accepted."""
         return Starlette(
             routes=[
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""When a page has settled: neither its DOM nor its own requests changed for a while.
+"""Tells when a page has settled: neither its DOM nor its own requests changed for a while.
 
 At machine speed a correct app loses input: a late fetch redraws the form just typed into. So every
 action waits for quiet before and after. Waiting is bounded, and requests that are open by nature
@@ -52,7 +52,7 @@ class Activity:
 
     origin: str
     patience_s: float
-    """A request open for longer than this no longer holds anything up."""
+    """A request that is open for longer than this is not waited for any more."""
     last: float = 0.0
     _pending: dict[Request, float] = field(default_factory=dict)
     _slow_by_nature: dict[str, None] = field(default_factory=dict)

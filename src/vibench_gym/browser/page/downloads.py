@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps what pages download, whichever file system Chromium lives in.
+"""Keeps the files that pages download, even if Chromium has another file system.
 
-Chromium runs in a mount namespace of its own, so no path means the same to it and to us. Downloads
+Chromium runs in a mount namespace of its own, so its paths name other files than ours. Downloads
 are read back through Chromium: a blank page of ours, which no app can touch, gets the saved file as
 its file input's file and reads it in slices. Size, number and names of kept files are bounded.
 """

@@ -35,7 +35,7 @@ _MAX_TABS_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was done, and how the page is to be looked at now."""
+    """What a call did, and how to look at the page now."""
 
     tool: str
     result: str = ""
@@ -131,7 +131,7 @@ class Observer:
             try:
                 await self._see_document(tab, look, view)
             except PlaywrightError:
-                # A navigation in between: the next document is what counts.
+                # The page navigated in between: look at the next document.
                 if tab.crashed or tab.page.is_closed() or attempt == 3:  # noqa: PLR2004
                     return
                 await asyncio.sleep(0.1 * attempt)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for quiet, with every wait counted as time that the app took."""
+"""Waits until a page is quiet, and counts every wait as time that the app took."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Settler:
                 await asyncio.sleep(max(_POLL_S, min(quiet - still, quiet)))
 
     def _limit(self, tab: Tab, settle_max_s: float, navigations: int) -> float:
-        """The time limit: longer while a navigation is under way, but not for an endless row."""
+        """The time limit: longer during a navigation, but not if navigations never end."""
         navigating = tab.activity.is_navigating() and navigations <= _NAVIGATIONS
         return self._config.navigation_timeout_s if navigating else settle_max_s
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots as a model is shown them: bounded, one node a line, and not able to forge our frame.
+"""Prepares snapshots for a model: bounded, one node a line, and unable to imitate lines of ours.
 
-Everything in a snapshot comes from a hostile page. Whatever it says, no line of it starts like one
-of ours (`Page:`, `Result:`): nodes start with `- ` or with spaces, anything else is indented, and
+Everything in a snapshot comes from a hostile page. No line of it can start like one of ours
+(`Page:`, `Result:`): nodes start with `- ` or with spaces, anything else is indented, and
 characters that some reader might take for a line break are escaped.
 """
 

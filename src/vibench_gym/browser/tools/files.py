@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files into and out of pages. Only staged test assets are uploaded, and as bytes.
 
-Chromium runs in a mount namespace of its own, so no path means the same to it and to us.
+Chromium runs in a mount namespace of its own, so its paths name other files than ours.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whose fault the end of a harness is.
+"""Decides whose fault it is when a harness does not end well.
 
-A builder must not be able to get its rollout masked. So a failed harness is scored with what it
+A builder must not be able to get its rollout masked. So a failed harness is scored on what it
 built, unless our own side shows that it could not have done better: no model call was ever
-answered, or the model does not answer us either. A box that went away is our fault only where no
-model had answered in it yet.
+answered, or the model does not answer us either. A box that is lost is our fault only if no model
+call had been answered in it yet.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a harness that has ended."""
+    """What we know about a harness that has ended."""
 
     end: CommandResult
     transcript: Transcript
-    """The harness's own words."""
+    """The harness's own account, which may be wrong or a lie."""
     traffic: ModelTraffic | None
     """What our relay carried; None without a relay: then only the transcript counts calls."""
 
@@ -52,7 +52,7 @@ async def attribute(evidence: Evidence, control: ModelControl) -> tuple[HarnessS
     clean = transcript.finished or not transcript.errors
     if end.return_code == 0 and not end.timed_out and clean:
         return HarnessStatus.OK, ""
-    # It ended badly after a model's answer: its own doing, unless the model is gone now.
+    # It failed after a model had answered: its own fault, unless the model is gone now.
     fault = await control.fault()
     if fault:
         return HarnessStatus.UNREACHABLE_MODEL, fault
@@ -62,7 +62,7 @@ async def attribute(evidence: Evidence, control: ModelControl) -> tuple[HarnessS
 
 
 def _unanswered(evidence: Evidence) -> tuple[HarnessStatus, str]:
-    """Of a harness that never got an answer of the model."""
+    """How a harness ended that never got an answer from the model."""
     end, traffic, errors = evidence.end, evidence.traffic, evidence.transcript.errors
     if end.box_failed:
         return HarnessStatus.BOX_FAILED, "the box went away before any model call"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which boxes the agent builds in: the sandbox provider of its settings, and a box's spec."""
+"""Makes the sandbox provider that the agent's settings name, and the specs of its build boxes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEFAULT_BLOCK = "sandbox"
 
 @dataclass(frozen=True, slots=True)
 class BuildBoxes:
-    """The boxes of one agent."""
+    """Makes the provider and the box specs of one agent."""
 
     config: VibenchAgentConfig
     blocks: Any

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""One build: a box, a harness in it, the app out of it.
+"""Runs one build: opens a box, runs a harness in it, and stores the app that it built.
 
-Whose fault it is when that fails is decided in `attribution`. Whatever the harness came to, what it
-left in the box is harvested. An app that cannot be harvested is our fault only where the failure is
-this host's, or where a fresh box's files cannot be had either.
+`attribution` decides whose fault a failed harness is. The files in the box are harvested however
+the harness ended. A failed harvest is our fault only if this host failed, or if the files of a
+fresh box cannot be harvested either.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Builder:
     scratch_root: str = "/tmp"  # noqa: S108 (in the box)
 
     async def build(self, request: BuildRequest, spec: SandboxSpec) -> BuildResult:
-        """One build from nothing to a stored app. Never raises for what a build can come to.
+        """One build from nothing to a stored app. A build that fails is a result, not an exception.
 
         The box is gone when this returns, is cancelled or fails.
 
@@ -125,7 +125,7 @@ class Builder:
                 await box.stage(request.files)
                 executable = self.executable or await self._copy_program(box)
         except ProviderFailed as failure:
-            # No builder was there yet, so this is never a builder's doing.
+            # No builder has run yet, so this is never a builder's fault.
             if isinstance(failure.__cause__, SandboxCreateError):
                 return BuildResult(HarnessStatus.BOX_FAILED, str(failure))
             _LOGGER.exception("the build box could not be made ready")
@@ -164,7 +164,7 @@ class Builder:
     async def _work(
         self, box: BuildBox, task: HarnessTask, executable: str, control: ModelControl
     ) -> tuple[CommandResult, str]:
-        """Let the harness work; ended early where the model is gone for good, with the reason."""
+        """Run the harness; if the model is gone for good, end it early and return the reason."""
         started = time.monotonic()
         command = self.harness.command(task, executable)
         working = asyncio.create_task(box.run(command, limit_s=self.time_limit_s))
@@ -186,12 +186,12 @@ class Builder:
         ), reason
 
     async def _bring_out(self, box: BuildBox, build: BuildResult, spec: SandboxSpec) -> BuildResult:
-        """Harvest what there is, also of a build that will be masked."""
+        """Harvest the app, also after a build that will be masked."""
         started = time.monotonic()
         try:
             harvest = await box.harvest(self.store, timeout_s=self.harvest_timeout_s)
         except ArtifactRejected as error:
-            # Too large to be an app: the builder's doing, not a failure of ours.
+            # Too large to be an app: the builder's fault, not ours.
             spent = time.monotonic() - started
             return replace(build, detail=_joined(build.detail, str(error)), harvest_s=spent)
         except HarvestFailed as error:
@@ -209,7 +209,7 @@ class Builder:
         )
 
     async def _box_works(self, spec: SandboxSpec) -> bool:
-        """Control experiment: whether a fresh box of the provider can be had and gives files."""
+        """Control experiment: whether a fresh box of the provider opens and can be harvested."""
         box = BuildBox(self.provider, spec, workdir=self.workdir, scratch_root=self.scratch_root)
         try:
             with provider_errors():
@@ -239,7 +239,7 @@ async def hand_over(harness: TreeHarness, row: VibenchTask, store: ArtifactStore
 
 
 async def close_box(box: BuildBox) -> None:
-    """End a box although we are cancelled; what a provider fails to end is logged."""
+    """End a box even when we are cancelled; a box that the provider cannot end is logged."""
     with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True) as scope:
         try:
             with provider_errors():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the agent server; the names of the agent that NeMo Gym ships are kept."""
+"""Settings of the agent server, by the names that NeMo Gym's own ViBench agent uses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from vibench_gym.gym.agent.harnesses.registry import HARNESSES
 
 
 class BoxConfig(BaseModel):
-    """What a build box is asked for; passed on to the sandbox provider."""
+    """What a build box gets; passed on to the sandbox provider."""
 
     model_config = ConfigDict(extra="forbid")
 
     ttl_s: float | None = Field(default=14_400, gt=0)
     ready_timeout_s: float | None = Field(default=600, gt=0)
     resources: dict[str, Any] = {}
-    """`cpu`, `memory_mib`, `disk_gib`; what they mean is the provider's matter."""
+    """`cpu`, `memory_mib`, `disk_gib`; the provider decides what they mean."""
     metadata: dict[str, Any] = {}
     env: dict[str, str] = {}
     provider_options: dict[str, Any] = {}

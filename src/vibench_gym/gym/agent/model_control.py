@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Control experiments on the policy model, from our side, while a harness works and after it.
+"""Checks from our side whether the policy model works, while a harness runs and after it.
 
-A harness waits for ever on a model server that is gone, and its output about the model may be a
-builder's invention. So we ask ourselves: does the server take connections, and, when a harness
-ended badly, does the model answer at all?
+A harness waits for ever on a model server that is gone, and a builder may invent its output about
+the model. So our own code checks: does the server take connections, and, after a harness failed,
+does the model answer at all?
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _QUESTION = {"model": "policy", "messages": [{"role": "user", "content": "ping"}
 
 @dataclass(frozen=True, slots=True)
 class ModelControl:
-    """Looks at one model server."""
+    """Checks one model server."""
 
     url: ModelUrl
     """As this host sees it; a control belongs to no rollout, so the run's path is left out."""

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""A build as NeMo Gym's observations, from which it judges a rollout's health.
+"""Describes a build as observations, from which NeMo Gym judges the health of a rollout.
 
-Model calls are joined to conversations by the harness's own session ids, which it sends with every
-call; an invocation is named by such an id. The root conversation is the first that called.
+The harness sends its session id with every model call, and by it calls are joined to conversations;
+an invocation has the session id as its name. The root conversation is the first that made a call.
 """
 
 from __future__ import annotations

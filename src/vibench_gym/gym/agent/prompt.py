@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""A row's input as the one prompt text that a harness takes."""
+"""Turns a row's input into the one prompt text that a harness takes."""
 
 from __future__ import annotations
 

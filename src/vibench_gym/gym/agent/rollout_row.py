@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a row to a build and back: the brief's files, the policy's response, the build's fields."""
+"""Turns a row into the files of a build, and a build into the fields and response of its row."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def brief_files(seed: VibenchSeedSessionResponse, root: str) -> dict[str, bytes]
 def response_of(
     params: NeMoGymResponseCreateParamsNonStreaming, build: BuildResult, model: str
 ) -> NeMoGymResponse:
-    """The harness's work as one response of the policy."""
+    """What the harness did, as one response of the policy."""
     transcript, usage = build.transcript, build.transcript.usage
     limited = transcript.length_limited
     return NeMoGymResponse(

@@ -4,8 +4,8 @@
 
 Its settings have the names of the agent that NeMo Gym ships for ViBench, so that either's
 configuration starts the other. It knows the brief and the artifact; plans and test assets never
-come to this process. Whatever happens to a build, `/verify` is asked, so that every rollout has a
-row that says what it was worth, or why it was not measured.
+reach this process. It calls `/verify` after every build, failed ones too, so that every rollout has
+a row with its reward, or with the reason why it was not measured.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class VibenchAgent(SimpleResponsesAPIAgent):
-    """Builds apps with a coding harness; see the module."""
+    """NeMo Gym's routes of the agent; see the module."""
 
     ray_enabled = False
     config: VibenchAgentConfig
@@ -91,14 +91,14 @@ class VibenchAgent(SimpleResponsesAPIAgent):
 
     @property
     def harness(self) -> Harness:
-        """Who builds, made once."""
+        """The harness, made once."""
         if self._harness is None:
             self._harness = self.make_harness()
         return self._harness
 
     @property
     def boxes(self) -> BuildBoxes:
-        """What boxes are asked for."""
+        """Makes the provider and the specs of build boxes."""
         return BuildBoxes(self.config, self.server_client.global_config_dict)
 
     @property
@@ -153,10 +153,10 @@ class VibenchAgent(SimpleResponsesAPIAgent):
     async def _built(
         self, request: Request, body: VibenchRunRequest, rollout_id: str | None
     ) -> tuple[BuildResult, dict[str, str]]:
-        """What came of the row, and the cookies of its session."""
+        """The build of the row, and the cookies of its session."""
         cookies, harness = dict(request.cookies), self.harness
         if isinstance(harness, TreeHarness):
-            # It needs to know nothing of the task, and no session: `/verify` says what was wrong.
+            # It needs neither the task nor a session: `/verify` says what was wrong.
             return await hand_over(harness, body, self.store), cookies
         seeded = await self.server_client.post(
             server_name=self.config.resources_server.name,

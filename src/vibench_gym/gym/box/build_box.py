@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""A build box of any NeMo Gym sandbox provider: staged, given to a harness, harvested, closed.
+"""Uses a build box of any NeMo Gym sandbox provider: stages files, runs a harness, harvests.
 
-The brief's files are there before the harness starts. The harness's time is limited inside the box,
-so that its files and its output are kept when time is up; a second limit outside holds where the
-first does not. Our own relay, where there is one, counts the calls of the model; else only the
-harness's own output says whether there were any.
+The brief's files are there before the harness starts. A time limit inside the box ends the harness,
+so that its files and output are kept; a second limit outside applies if the first one fails. Our
+own provider's relay counts the model calls; with other providers only the harness's own output says
+whether there were any.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KILL_AFTER_S = 10
 STAGE_TIMEOUT_S = 300.0
 MAX_TRANSCRIPT_BYTES = 64 * MIB
 TIMED_OUT = 124
-"""What `timeout` ends with."""
+"""Exit code of `timeout` when time was up."""
 _KILLED = 137
 _SCRIPT = """\
 cd -- {workdir} || exit 90
@@ -105,7 +105,7 @@ class BuildBox:
         self._provider = provider
         self._sandbox = AsyncSandbox(provider, spec, owns_provider=False)
         self._workdir = workdir
-        # Of its own also where a provider's boxes share their files.
+        # A random name, because some providers' boxes share their files.
         self._scratch = f"{scratch_root}/.build-{secrets.token_hex(6)}"
 
     @property
@@ -155,7 +155,7 @@ class BuildBox:
                     await self._sandbox.upload(local, path)
 
     async def load(self, archive: Path) -> None:
-        """Unpack an app of the store into the work folder, with what it has of links and modes.
+        """Unpack an app of the store into the work folder, with its links and modes.
 
         Raises:
             OSError: it could not be unpacked.
@@ -248,7 +248,7 @@ class BuildBox:
         """One of the harness's files, nothing where it cannot be had; the first bytes of it."""
         async with work_folder("read") as folder:
             local = folder / "file"
-            # A builder may have removed the file, or broken its box.
+            # A builder may have removed the file or broken its box.
             with contextlib.suppress(ProviderFailed), provider_errors():
                 async with asyncio.timeout(STAGE_TIMEOUT_S):
                     await self._sandbox.download(f"{self._scratch}/{name}", local)
@@ -286,7 +286,7 @@ class BuildBox:
         await self._sandbox.stop()
 
     def _handle(self) -> SandboxHandle | None:
-        # NeMo Gym keeps the handle to itself; providers' further abilities all want it.
+        # NeMo Gym keeps the handle private, but a provider's extra methods all need it.
         handle: SandboxHandle | None = self._sandbox._handle  # noqa: SLF001
         return handle
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a box of our own provider is: a zone with a database and two ways out.
+"""A build box of our own provider: a zone with a database, the registries and the policy model.
 
-It has the database, Python, Node and environment that the app is graded with, so that what works
-while it is built works when it is graded. It reaches its own loopback, the registries through their
-mirror and the policy model through its relay, and never learns where those really are.
+It has the same database, Python, Node and environment that the app is graded with, so that what
+works during the build works in grading. It reaches its own loopback, the registries through their
+mirror and the policy model through its relay, and never learns the real addresses of those.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of a build box that the host may reach: the way in, not a way out."""
+"""Lets the host connect to ports of a build box. The box cannot reach the host by them."""
 
 from __future__ import annotations
 

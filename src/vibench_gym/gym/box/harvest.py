@@ -3,9 +3,9 @@
 """Brings a built app out of its box and into the store, also when the builder broke the box.
 
 Where the provider lets us, the files are read from outside, and nothing in the box takes part. For
-other providers a tar is made inside, and believed no more than the box: it is unpacked as a hostile
-archive, and if it cannot be had, files are fetched one by one. What one file loses (it grows, it
-cannot be read, it is a socket) costs that file, never the app.
+other providers a tar is made inside the box, which nobody trusts: it is unpacked as a hostile
+archive, and if there is none, files are fetched one by one. A file that cannot be read (it grows,
+it has no permission, it is a socket) is left out; the rest of the app is kept.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ async def harvest(
     """Put what the box has in `folder` into the store.
 
     Raises:
-        ArtifactRejected: it is beyond the budget, which is the builder's doing.
+        ArtifactRejected: it is beyond the budget, which is the builder's fault.
         HarvestFailed: it cannot be had.
         OSError: our own disk failed.
     """
@@ -156,7 +156,7 @@ async def _tree(
     except _NotHad:
         pass
     else:
-        # An archive of nothing is what a replaced tar makes; a folder of nothing lists nothing.
+        # An empty archive may come from a tar that the builder replaced: list the files instead.
         if report.members > 1:
             return tree, "archive", list(report.dropped_names)
     tree = work / "files"
@@ -248,4 +248,4 @@ def _store(
 
 
 class _NotHad(Exception):
-    """This way did not bring the app out."""
+    """This way of harvesting failed; the next one may work."""

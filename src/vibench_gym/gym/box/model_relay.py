@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Carries a build box's requests to the policy model, and nothing else to nobody else.
+"""Carries a build box's requests to the policy model, and nothing else to any other place.
 
-The box reaches a socket of its own loopback; we answer on it. Invariants: one fixed host and port;
-one request per connection, its head rebuilt from what was understood, so that nothing can be
-smuggled behind it; only paths of this run, so that no rollout writes into another's capture.
+The box connects to a port of its own loopback, on which we answer. Invariants: one fixed host and
+port; one request per connection, its head rebuilt from the parsed request, so that no second
+request is smuggled in; only paths of this run, so that no rollout writes into another's capture.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HEAD_S = 60.0
 CONNECT_S = 15.0
 SEND_S = 120.0
 ANSWER_S = 3600.0
-"""A model may think for long before it says its first word."""
+"""A model may think for a long time before its first token."""
 _CHUNK = 64 * 1024
 _METHODS = ("GET", "POST")
 _TARGET = re.compile(r"/[A-Za-z0-9._/:-]*(\?[A-Za-z0-9._=&-]*)?")
@@ -74,7 +74,7 @@ class ModelRelay:
             async with self._connections:
                 await self._exchange(reader, writer)
         except (OSError, TimeoutError, HttpProtocolError, asyncio.IncompleteReadError):
-            pass  # the box's side went away or does not speak HTTP: nothing of ours is lost
+            pass  # the box hung up or does not speak HTTP: nothing of ours is lost
         finally:
             writer.close()
             with contextlib.suppress(OSError, TimeoutError):
@@ -207,7 +207,7 @@ class ModelRelay:
 
 
 class _Body:
-    """Whether an answer's body says anything: a stream is opened before the model has a word."""
+    """Watches an answer's body for content: a stream opens before the model has produced any."""
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the policy model is, as the host and as a build box see it.
+"""The address of the policy model, for the host and for a build box.
 
-The Gym's model server is known by the host's address, with the run's path (`/ng-rollout/<id>`) that
-token capture hangs on. From inside a box the host may have another address; whatever it is, the
-path is kept, for without it a rollout's calls are nobody's.
+NeMo Gym's model server has an address on this host and a path for the run (`/ng-rollout/<id>`), by
+which it captures the tokens of a rollout. Boxes may need another address for the host, but the path
+is always kept: a call without it belongs to no rollout.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ModelUrl:
 
     @property
     def base_url(self) -> str:
-        """What an OpenAI client is given: the run's path, then `/v1`."""
+        """The base URL for an OpenAI client: the run's path, then `/v1`."""
         return f"{self.root}/v1"
 
     @property
@@ -116,7 +116,7 @@ class ModelTraffic:
 
 @runtime_checkable
 class SupportsModelRoute(Protocol):
-    """A provider that carries the model's traffic itself, and so can say what there was of it."""
+    """A provider that carries the model's traffic itself, and so can count it."""
 
     def model_traffic(self, handle: SandboxHandle) -> ModelTraffic:
         """The traffic of one box so far."""

@@ -102,7 +102,7 @@ class BubblewrapProvider:
         self._sandboxes: dict[str, _Sandbox] = {}
 
     async def find_host(self) -> Host:
-        """Find what boxes are made of (toolchain, templates, registries); once per provider.
+        """Find the parts of boxes (toolchain, templates, registries); once per provider.
 
         Raises:
             OperatorFault: a part is not on this host; says how to install it.

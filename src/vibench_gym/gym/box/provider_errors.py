@@ -3,7 +3,8 @@
 """The one place on the builder's side that catches every exception: calls of a sandbox provider.
 
 NeMo Gym does not say which exceptions a provider raises. Here they all become a `ProviderFailed`,
-which callers catch by name and judge: no box could be had, or one way of harvesting did not work.
+which callers catch by name. They decide what it means: there is no box, or one way of harvesting
+failed.
 """
 
 from __future__ import annotations

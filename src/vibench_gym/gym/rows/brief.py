@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The brief, which is a builder's prompt: ViBench's own from its checkout, or ours for other tasks.
+"""Renders the brief, a builder's prompt: ViBench's own from its checkout, ours for other tasks.
 
 ViBench's brief is part of what the benchmark measures, so there is no substitute for it: where it
 cannot be rendered, there is no row. Its template is rendered here without its interpreter, in a
@@ -45,7 +45,7 @@ class BuilderPrompt(Protocol):
 
 
 def goal_of(artifact: str) -> Goal:
-    """ViBench's word for what is to be done: an MVP is new, all else stands on an app."""
+    """ViBench's word for what is to be done: an MVP is new, everything else extends an app."""
     return "zero-to-one" if family(artifact) == MVP else "feature-building"
 
 
@@ -89,7 +89,7 @@ class ViBenchPrompt:
         }
         try:
             text = _bounded(_environment(folder).get_template(TEMPLATE), values)
-        # A template can fail in any way that an expression can.
+        # Evaluating a template can raise any of these.
         except (jinja2.TemplateError, ArithmeticError, LookupError) as error:
             raise _unrenderable(template, error) from error
         except (RecursionError, TypeError, ValueError, AttributeError, OSError) as error:

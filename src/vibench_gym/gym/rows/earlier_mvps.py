@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the MVPs that features are built on top of: artifacts of earlier rollouts, by digest.
 
-A rollouts file is NeMo Gym's output. What it says of a digest is only looked up, never followed as
-a path: whether the store has the artifact is seen where it is needed. Needs no nemo-gym.
+A rollouts file is NeMo Gym's output. A digest in it is only a key for the store, never a path.
+Whether the store has the artifact is checked later, when a build needs it. Needs no nemo-gym.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ def earlier_mvps(
 ) -> dict[str, tuple[EarlierMvp, ...]]:
     """The MVPs to build on, by app; each artifact once, in the order of the sources.
 
-    A source is a rollouts file, a digest (where there is one app), or `APP=DIGEST`. Of a file count
-    the rollouts that were measured and whose build was graded: no feature stands on what failed.
+    A source is a rollouts file, a digest (where there is one app), or `APP=DIGEST`. From a
+    file, only rollouts count that were measured and whose build was graded: no feature is built on
+    a failed MVP.
 
     Raises:
-        ConfigError: a source is none of these, or names what it cannot.
+        ConfigError: a source is none of these, or names something that cannot be used.
     """
     found: dict[str, dict[str, EarlierMvp]] = {app: {} for app in apps}
     for source in sources:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes NeMo Gym's rows for a ViBench checkout, or for the bundled tasks.
 
-The flags are those of the environment that NeMo Gym ships, and more. What cannot be run as things
-are (no tree to start a feature from, no model for an app that needs one) is named with its reason:
-its row says what it needs, and a server that lacks it skips it; `--runnable-only` leaves it out.
-Needs no nemo-gym.
+The flags are those of the environment that NeMo Gym ships, and more. A row that cannot run yet (no
+tree to start a feature from, no model for an app that needs one) is reported with the reason. The
+row itself says what it needs, and a server without that skips it; `--runnable-only` leaves such
+rows out. Needs no nemo-gym.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ OPERATOR = 2
 
 @dataclass(frozen=True, slots=True)
 class PrepareOptions:
-    """What rows are wanted."""
+    """Which rows to write."""
 
     vibench_root: Path | None = None
-    """The bundled tasks, with our own brief, where None."""
+    """None: the bundled tasks, with our own brief."""
     apps: tuple[str, ...] = ()
     """In this order; none: all of them."""
     artifacts: tuple[str, ...] = (MVP,)
@@ -60,7 +60,7 @@ class PrepareOptions:
 
 @dataclass(frozen=True, slots=True)
 class Unready:
-    """A row that cannot be run as things are."""
+    """A row that cannot run yet."""
 
     app: str
     artifact: str
@@ -69,7 +69,7 @@ class Unready:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Rows, and what is to be said of them."""
+    """The rows, and those of them that cannot run yet."""
 
     rows: tuple[dict[str, Any], ...]
     unready: tuple[Unready, ...] = ()
@@ -87,7 +87,7 @@ class _Wanted:
     task_dir: Path
     artifact: str
     named: bool
-    """By the operator, app and artifact both."""
+    """Whether the operator named both app and artifact."""
     mvp: EarlierMvp | None = field(default=None)
 
 
@@ -179,7 +179,7 @@ def _artifacts(asked: Sequence[str], has: Sequence[str]) -> list[str]:
 
 
 def _unready(wanted: _Wanted, options: PrepareOptions, top: Path) -> str:
-    """Why a row cannot be run as things are; nothing where it can.
+    """Why a row cannot run yet; empty if it can.
 
     Raises:
         ConfigError: the row was asked for by name, and this root will never have what it needs.

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows for NeMo Gym from tasks: one per app and artifact, with the fields of those that it ships.
+"""Makes NeMo Gym's rows from tasks: one per app and artifact, with the fields of the rows it ships.
 
 Paths in a row are those of a ViBench root, so that a row names the same files in a checkout of the
-benchmark and among the bundled tasks. Fields of ours stand in a row only where they say something:
-what a feature is built on top of, and that an app needs a model of its own. Needs no nemo-gym.
+benchmark and among the bundled tasks. A row has only two fields of our own, and only where needed:
+the tree that a feature is built on top of, and that an app needs a model of its own. Needs no
+nemo-gym.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a feature is built on top of: a tree in the artifact store, known by its digest alone.
+"""Finds the tree that a feature is built on top of, in the artifact store by its digest.
 
-The reference implementation of an MVP is put there when it is first asked for; an earlier rollout's
-MVP is there already. Invariant: no tree that is handed to a builder holds a test plan of its task.
+The reference implementation of an MVP is put there when it is first needed; an earlier rollout's
+MVP is there already. Invariant: no tree that a builder gets holds a test plan of its task.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NoStartingTree(Exception):
 
 
 def starting_tree(row: VibenchTask, task: Task, store: ArtifactStore) -> str | None:
-    """The digest of the tree that a row's builder starts from; None for what is built from nothing.
+    """The digest of the tree that a row's builder starts from; None if it starts from nothing.
 
     Raises:
         NoStartingTree: it is not to be had.

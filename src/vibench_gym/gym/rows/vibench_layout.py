@@ -38,7 +38,7 @@ def family(artifact: str) -> str:
 def reference_tree(task_dir: Path, artifact: str) -> Path | None:
     """The reference implementation of a task's artifact: the task's own, else the checkout's.
 
-    A checkout has them for MVPs only. What leads out of the task or the checkout is none.
+    A checkout has them for MVPs only. Paths that lead out of the task or the checkout do not count.
     """
     candidates = [(task_dir, task_dir / "reference" / family(artifact))]
     if artifact == MVP and task_dir.parent.name == PRDS:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a graded rollout on disk to the answer of `/verify`, and to answers without a grading.
+"""Makes the answer of `/verify` from a graded rollout on disk, and answers without a grading.
 
 A reward that was not measured is masked, never a plain zero. `failure_kind` takes a name of
 nemo-gym's vocabulary where one says the same, else one of our own with the prefix `vibench:`.
@@ -105,7 +105,7 @@ def missing_answer(task: Task, detail: str) -> VerifyAnswer:
 def unmeasured_answer(plans: Task | Sequence[str], kind: str, reason: str) -> VerifyAnswer:
     """Something of ours failed before or around grading: masked.
 
-    `plans` are the task's, or their names where there is no task to be had; `kind` is a name that
+    `plans` are the task's, or their names if the task could not be loaded; `kind` is a name that
     NeMo Gym knows, or one with our prefix.
     """
     failed = PlanStatus.GRADER_FAILED
@@ -129,7 +129,7 @@ def harness_fault_answer(task: Task, status: HarnessStatus, detail: str) -> Veri
 
 
 def with_harness(answer: VerifyAnswer, status: HarnessStatus, detail: str) -> VerifyAnswer:
-    """Name a harness that did not end well; the measurement stays what it is."""
+    """Name a harness that did not end well; the measurement is unchanged."""
     if status is HarnessStatus.OK or answer.mask_sample:
         return answer
     reasons = [f"harness: {status}", detail, answer.failure_reason or ""]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of the resources server; the keys of the environment that NeMo Gym ships mean the same.
+"""Settings of the resources server; keys of NeMo Gym's own ViBench environment mean the same here.
 
 Agent and resources server share one key, `artifact_dir`: the store of built apps.
 """

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much is graded at once on this host, over all processes that grade.
+"""Limits how much is graded at once on this host, by all processes together.
 
-A slot is a lock on a file: the kernel gives it back when its holder is gone, however it went. In a
-process the first to ask is the first to be served; between processes it is whoever looks next.
+A slot is a lock on a file: the kernel frees it when its holder ends, even by a kill. Within one
+process slots are given in the order of asking; between processes there is no order.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The environment's numbers over a whole run: pure functions of stored rows.
+"""Computes the environment's metrics of a whole run; pure functions of stored rows.
 
-Every row that gets here was measured: NeMo Gym takes masked rows out first. What is said per task
-weighs tasks alike, however many of a task's rollouts were masked. The share of masked rows can
-therefore only be told from the whole set: `masking` is given it by `/aggregate_metrics`.
+`compute` gets measured rows only: NeMo Gym takes masked rows out first. Means over tasks weigh all
+tasks alike, however many of a task's rollouts were masked. The share of masked rows needs all rows:
+`/aggregate_metrics` passes them to `masking`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def compute(tasks: Sequence[Sequence[Row]]) -> dict[str, Any]:
 
 
 def masking(rows: Sequence[Row]) -> dict[str, float]:
-    """The share of masked rows among all of them, and what they were masked for."""
+    """The share of masked rows among all rows, and the reasons."""
     if not rows:
         return {}
     kinds = Counter(str(row.get("failure_kind")) for row in rows if row.get("mask_sample"))

@@ -161,7 +161,7 @@ class VibenchResourcesServer(SimpleResourcesServer):
         return metrics.key_metrics(agent_metrics)
 
     def _provider(self) -> str:
-        """What holds the apps that are graded, by NeMo Gym's name."""
+        """The sandbox of the apps that are graded, by NeMo Gym's name."""
         config = self.config
         own = GRADERS[config.grader].sandbox_provider
         return own if own is not None else stack_kind(config.stack.kind).sandbox_provider

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Checks when the server starts; what the operator has to fix is said once, not row by row."""
+"""Checks settings and host when the server starts: a problem is reported once, not per row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where we 
 
 
 def check_host(config: VibenchResourcesServerConfig) -> None:
-    """Look for what grading cannot do without on this host.
+    """Check that this host has everything that grading needs.
 
     Raises:
         ConfigError: there is no such kind of stack.

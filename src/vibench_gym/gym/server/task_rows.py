@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""From a row to its task, and to the little of it that the builder's side is given.
+"""Finds the task of a row, and the few parts of the task that the builder's side may see.
 
-A row names files; it cannot name any that its task does not own. PRDs lie below `prd/`, what the
-builder gets below `assets/`, plans are those that were loaded and checked: a row that points
-elsewhere is refused whatever is there.
+A row names files, but only files of its own task. PRDs must be below `prd/`, builder assets below
+`assets/`, and plans must be among those that were loaded and checked. A row that names any other
+path is refused, without a look at what is there.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _chosen(row: VibenchTask, task: Task) -> Iterable[TestPlan]:
 
 
 def _prd_texts(row: VibenchTask, task: Task) -> tuple[str, str | None]:
-    """What the app is to do, and, of a feature, what is to be added to it."""
+    """The PRD of the app, and for a feature the PRD of what to add to it."""
     paths = [task.root / _below(row, name, "prd") for name in row.prd_files] or prd_paths(task)
     if len(paths) > _MAX_PRDS:
         raise TaskInvalid([Problem(row.app, 1, f"the row names more than {_MAX_PRDS} PRDs")])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `/verify` does, without HTTP: from a built app in the store to one answer for good.
+"""The work of `/verify` without HTTP: grades a built app of the store, and keeps the answer.
 
 A defect of ours, or something that the operator has to mend, is no score: it masks the row and is
 not stored, so that the same call, made again after the repair, grades what was built. This is the
@@ -56,7 +56,7 @@ class Verification:
     cache: VerifyCache
     grader: RolloutGrader
     provider: str
-    """What holds the apps that are graded, by NeMo Gym's name."""
+    """The sandbox of the apps that are graded, by NeMo Gym's name."""
     keep_traces: bool = True
 
     async def answer(self, request: VibenchVerifyRequest) -> VerifyAnswer:
@@ -86,7 +86,7 @@ class Verification:
         try:
             archive = await asyncio.to_thread(self.store.path, digest)
         except ArtifactRejected:
-            # The agent has stored it: the two servers do not mean the same folder.
+            # The agent has stored it, so the two servers use different folders.
             reason = f"{digest} is not in the store {str(self.store.root)!r}: set one artifact_dir"
             return _unmeasured(task, f"{OWN_KIND}artifact_not_in_store", reason)
         folder = self.run.root / folder_name(task.name) / f"{folder_name(label)}.{key[:12]}"
@@ -106,7 +106,7 @@ class Verification:
             _LOG.exception("grading %s failed", folder)
             reason = f"{type(defect).__name__}: {defect}"
             return _unmeasured(task, gym_kinds.VERIFIER_ERROR, reason)
-        # Grading itself met a defect, or a clock that was set: to be repaired as well.
+        # Grading itself met a defect, or the clock was set: these need a repair as well.
         mended_later = answer.mask_sample and answer.failure_kind == gym_kinds.VERIFIER_ERROR
         return GradingResult(answer, final=not mended_later)
 

@@ -104,7 +104,7 @@ class VerifyCache:
 
     async def _flight(self, key: str, grade: Callable[[], Awaitable[GradingResult]]) -> _Flight:
         while (flight := self._flights.get(key)) is not None and flight.abandoned:
-            # The one before has to be gone: both would work in the same folder.
+            # The earlier grading must have ended: both would write to the same folder.
             await asyncio.wait([flight.task])
             if self._flights.get(key) is flight:
                 del self._flights[key]
@@ -119,7 +119,7 @@ class VerifyCache:
         if flight is not None and flight.task is task:
             del self._flights[key]
         if not task.cancelled():
-            task.exception()  # Retrieved: there may be nobody left who waits for it.
+            task.exception()  # Retrieved here: perhaps nobody waits for it any more.
 
     async def _run(self, key: str, grade: Callable[[], Awaitable[GradingResult]]) -> VerifyAnswer:
         if (answer := self.stored(key)) is not None:
@@ -136,7 +136,7 @@ class VerifyCache:
         try:
             write_atomic(self._path(key), answer.model_dump_json())
         except OSError:
-            # The measurement is worth more than the promise to repeat it.
+            # The answer is still good, even though a later call cannot get it from the store.
             _LOG.exception("the answer %s could not be stored", key)
 
     @contextlib.asynccontextmanager

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Cassettes: what a real model answered, kept so that it can answer the same again.
+"""Cassettes: recorded answers of a real model, to be replayed.
 
 An entry is found by the hash of what was asked (model, messages, tools). Conversations hold things
 that differ between runs (times, element refs), so where no hash fits, the next unused entry of the

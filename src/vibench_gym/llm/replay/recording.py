@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records a cassette: passes a request on to a real endpoint and keeps what it answered.
 
-The endpoint is always asked without streaming; how the client wanted its answer is the replay
-server's business. No header of either side is kept, and the key is blotted out of texts.
+The endpoint is always asked without streaming; the replay server streams the answer if the client
+wants that. No header of either side is kept, and the key is removed from texts.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class _Refused(Exception):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: the process they would stop is not ours."""
+    """uvicorn without its signal handlers, because this server does not own the process."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -67,7 +67,7 @@ _HOSTILE: Final = (
 
 
 class HarnessContract(ABC):
-    """What a harness says of its command, and how it reads its program's output."""
+    """The command that a harness makes, and how it reads its program's output."""
 
     one_call: ClassVar[bytes]
     """Output of a build in which the model answered once, and the harness ended by itself."""
@@ -75,7 +75,7 @@ class HarnessContract(ABC):
     """Output of a build in which the model answered with errors only."""
 
     def test_it_has_a_plain_name_and_works_in_a_box(self, harness: BoxHarness) -> None:
-        """The name is a setting's value and stands in rows."""
+        """The name is the value of a setting and of a field in rows."""
         assert re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", harness.name)
         assert harness.needs_box
 
@@ -108,7 +108,7 @@ class HarnessContract(ABC):
         assert not any(PROMPT[:40] in text for text in passed)
 
     def test_the_model_is_the_one_of_the_task(self, harness: BoxHarness) -> None:
-        """The run's path is in the address; without it the calls are nobody's."""
+        """The address has the run's path; without it no rollout would own the calls."""
         assert TASK.base_url in _text(harness.command(TASK, EXECUTABLE)).replace("\\/", "/")
 
     def test_the_environment_is_one(self, harness: BoxHarness) -> None:
@@ -118,7 +118,7 @@ class HarnessContract(ABC):
             assert "\0" not in value
 
     def test_its_files_stand_in_its_scratch_folder(self, harness: BoxHarness) -> None:
-        """What stands in the app's folder is graded."""
+        """Every file in the app's folder is graded."""
         for path in harness.command(TASK, EXECUTABLE).files:
             assert PurePosixPath(path).is_relative_to(TASK.scratch)
             assert ".." not in PurePosixPath(path).parts

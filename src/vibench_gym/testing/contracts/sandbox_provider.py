@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a sandbox provider of NeMo Gym must do to be used for code that nobody trusts, as tests.
+"""Tests that a sandbox provider of NeMo Gym must pass to be used for untrusted code.
 
 A pytest mixin: inherit from `SandboxProviderContract` and give it a fixture `provider`. Its
 commands need only bash and coreutils; files are kept below `folder`. It asks for more than NeMo

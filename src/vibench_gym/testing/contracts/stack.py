@@ -4,7 +4,7 @@
 
 Inherit from `StackContract` and give it two fixtures: `builder`, a `StackBuilder` of the kind under
 test, and `prepared`, the `PreparedApp` that it makes of `contract_app.contract_app`. A new kind
-of stack is right when this passes; each docstring says what it has to do.
+of stack is correct when this passes; each docstring states one rule.
 """
 
 from __future__ import annotations

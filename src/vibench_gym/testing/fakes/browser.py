@@ -84,7 +84,7 @@ class FakeBrowser:
         """Give the next answer.
 
         Raises:
-            Exception: whatever exception the script holds at this place.
+            Exception: the next answer is an exception.
         """
         self.calls.append(RecordedCall(name, dict(arguments)))
         answer = self._answers.popleft() if self._answers else self._otherwise

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""A ChatModel that says what a test tells it to."""
+"""A ChatModel that answers with what a test gives it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FakeModelExhausted(AssertionError):
 class FakeModel:
     """Gives the answers of a list in order, or of a function; an exception in either is raised.
 
-    What it was asked is kept in `requests`.
+    It keeps every request in `requests`.
     """
 
     def __init__(

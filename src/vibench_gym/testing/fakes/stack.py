@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stack in memory: no namespaces, no database, nothing served; every answer is scripted.
 
-For tests of what uses a stack. A fake records what was asked of it in `calls`, in order, and
-raises the errors it was given. `exec` understands `echo TEXT`, `exit N` and `sleep N`, so that it
+For tests of code that uses a stack. A fake records its calls in `calls`, in order, and raises the
+errors that a test sets. `exec` understands `echo TEXT`, `exit N` and `sleep N`, so that it
 passes the same contract as a real stack; anything else is looked up in `commands`.
 """
 

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who builds: a module or folder for each harness, and the registry that names them."""
+"""Harnesses, which build the apps: a module or folder for each, and the registry of their names."""

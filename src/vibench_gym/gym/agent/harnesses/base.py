@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a harness is: who builds the app of a row.
+"""The interface of a harness, which builds the app of a row.
 
 There are two kinds. A `BoxHarness` is a coding agent: a program that runs headless in a build box,
 calls the policy model, and leaves a transcript on its standard output. A `TreeHarness` builds
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HarnessTask:
-    """One build, as a harness has to know it."""
+    """What a harness has to know about one build."""
 
     prompt: str
     base_url: str
@@ -81,7 +81,7 @@ class Transcript:
     tools: tuple[ToolUse, ...] = ()
     usage: Usage = Usage()
     model_calls: int = 0
-    """Model answers that it reported; there were at least so many."""
+    """Model answers that it reported; there were at least this many."""
     sessions: tuple[str, ...] = ()
     """Its own ids of conversations, root first: the `x-session-id` of its model calls."""
     finished: bool = False
@@ -97,7 +97,7 @@ class Program:
     """A harness's program on this host, and where boxes see it."""
 
     folder: Path
-    """Bound read-only by our provider; of other providers' boxes, the executable is copied in."""
+    """Bound read-only by our provider; into other providers' boxes the executable is copied."""
     box_folder: str
     executable: str
     """Path below the folder."""
@@ -114,7 +114,7 @@ class NoSettings(BaseModel):
 
 
 class Harness(ABC):
-    """Who builds. Subclass `BoxHarness` or `TreeHarness`, not this."""
+    """Builds the app of a row. Subclass `BoxHarness` or `TreeHarness`, not this."""
 
     name: ClassVar[str]
     """Value of the agent's setting `harness`; `agent_kind` of its rows; its name in logs."""

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""Harnesses that build nothing: `oracle` hands over a tree that is there, `nop` an empty one.
+"""Harnesses that build nothing: `oracle` hands over an existing tree, `nop` an empty one.
 
-They answer questions that need no model: is the reference implementation graded as it should be, is
-some folder, is an empty folder worth nothing? What they hand over goes the way of every built app:
-into the store, to `/verify` by its digest, into the report.
+They check the grading without a model: does the reference implementation score 1, how does some
+other folder score, does an empty folder score 0? Their trees are treated like every built app: put
+into the store, graded by `/verify` under their digest, shown in the report.
 """
 
 from __future__ import annotations

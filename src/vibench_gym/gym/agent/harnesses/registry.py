@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""The harnesses that there are, by the value of the agent's setting `harness`.
+"""The table of harnesses, by the value of the agent's setting `harness`.
 
 A new harness adds one line to `HARNESSES`; nothing else asks which harness it is.
 """

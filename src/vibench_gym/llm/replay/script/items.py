@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What replay scripts consist of, once they are loaded and checked."""
+"""The parts of a replay script that has been loaded and checked."""
 
 from __future__ import annotations
 

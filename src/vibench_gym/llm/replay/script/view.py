@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a script has seen so far: the last observation, its snapshot, and captured values.
 
-Only what the tools showed counts. Of an action's `Result:` line, which echoes the script's own
-words, nothing is kept: a check that could match these would be a verdict without looking.
+Only what the tools showed counts. The `Result:` line of an action is dropped, because it repeats
+the script's own words: a check that matched them would be a verdict without looking.
 """
 
 from __future__ import annotations

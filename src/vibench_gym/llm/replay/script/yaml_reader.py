@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads YAML and reports every mistake with its line, all of them at once.
 
-Works on YAML's nodes, which know where they stand. Aliases are refused: a few lines of them can
-stand for gigabytes.
+Works on YAML's nodes, which have line numbers. Aliases are refused: a few lines of them can expand
+to gigabytes.
 """
 
 from __future__ import annotations

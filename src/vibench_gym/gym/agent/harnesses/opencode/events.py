@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""OpenCode's JSON events as Responses items.
+"""Reads OpenCode's JSON events as Responses items.
 
-Tolerant on purpose: kinds of events that this does not know are passed over, lines that are no
-JSON (cut by a time limit, written by something else) are counted, and nothing raises. Of everything
-there is only so much, lines too: a builder can make a transcript of any size and shape, and the
-time and memory of reading it are other rollouts' as well.
+The reader is tolerant on purpose: it skips kinds of events that it does not know, counts lines that
+are no JSON (cut by a time limit, written by something else), and never raises. Every amount is
+bounded, the number of lines too: a builder can write a transcript of any size and shape, and the
+time and memory that reading takes are taken from other rollouts.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""OpenCode, driven headless.
+"""Runs OpenCode headless.
 
 The prompt goes in on standard input (as an argument it arrives in quotes), settings go in by
 environment, events come out as JSON lines. Its own files stay in the rollout's scratch folder.
-Updates, telemetry, sharing and the fetch of model lists are off. The program itself checks its
-settings at start: it silently drops one that it does not know, which would cost all tasks of a run.
+Updates, telemetry, sharing and the fetch of model lists are off. OpenCode silently drops a setting
+that it does not know, which would spoil every task of a run; so `check` asks the program which
+settings it took.
 """
 
 from __future__ import annotations
@@ -197,11 +198,11 @@ class OpenCode(BoxHarness):
         )
 
     def read(self, output: bytes) -> Transcript:
-        """Make sense of its events."""
+        """Read its events."""
         return read_events(output)
 
     def _ask(self, *arguments: str, config: Mapping[str, Any] | None = None) -> str:
-        """What the program says on this host, away from everybody's settings."""
+        """The program's output on this host, run without anybody's own settings."""
         if self.program is None:
             return ""
         program = self.program.folder / self.program.executable

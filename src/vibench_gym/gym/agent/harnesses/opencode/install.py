@@ -4,9 +4,9 @@
 
 `python -m vibench_gym.gym.agent.harnesses.opencode.install`.
 
-Only the package that holds the program for this processor, at one version, checked against the
-digest below by npm itself; no install script runs. Idempotent, and safe to run at once by many.
-Which registry it comes from is the npm configuration's matter.
+Only the package that holds the program for this processor is installed, at one version; npm itself
+checks it against the digest below, and no install script runs. Idempotent, and safe when several
+processes run it at once. The npm configuration names the registry.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _places() -> Iterator[Path]:
 
 
 def _install(name: str, root: Path) -> None:
-    """Let npm fill `root`; what is half done is made anew, since npm checks what it finds."""
+    """Let npm fill `root`; what an interrupted run left is fetched again, as npm checks it."""
     root.mkdir(parents=True, exist_ok=True)
     wanted = {"name": "opencode-for-boxes", "private": True, "dependencies": {name: VERSION}}
     (root / "package.json").write_text(json.dumps(wanted), encoding="utf-8")
