@@ -99,7 +99,7 @@ APPS: dict[str, tuple[Point, dict[str, str], PlanStatus, float]] = {
     ),
     "stops when it is pressed": (
         "app",
-        {"server.py": pressed("os.kill(os.getpid(), signal.SIGSTOP)")},
+        {"server.py": pressed("os.kill(os.getpid(), signal.SIGSTOP); signal.pause()")},
         GRADED,
         0.2,
     ),
