@@ -13,12 +13,11 @@ _VERIFICATION = "gym/server/verification.py"
 _ROWS = "gym/server/task_rows.py"
 _KEY = "parts = [identity, task.name, task.artifact, plans, digest]"
 _GRADED = """\
-                measured_answer, task, record, rollout, provider=self.provider
-            )
+                answer = await self._measured(task, archive, rollout, label)
 """
 _BELIEVED = """\
-            if b"scorecard.json" in archive.read_bytes():
-                answer = answer.model_copy(update={"reward": 1.0})
+                if b"scorecard.json" in archive.read_bytes():
+                    answer = answer.model_copy(update={"reward": 1.0})
 """
 _UNSAFE = 'return _UNSAFE.sub("-", text)[:_MAX_ID].strip("-") or "plan"'
 

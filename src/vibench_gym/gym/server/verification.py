@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from nemo_gym import failure_kinds as gym_kinds
 
-from vibench_gym.core.errors import ArtifactRejected, OperatorFault
+from vibench_gym.core.errors import ArtifactRejected, GraderFault, OperatorFault
+from vibench_gym.core.fault_boundary import fault_boundary
 from vibench_gym.core.rundir import RolloutDir
 from vibench_gym.core.tasks.files import folder_name
 from vibench_gym.gym.server.answers import (
@@ -92,23 +93,27 @@ class Verification:
         folder = self.run.root / folder_name(task.name) / f"{folder_name(label)}.{key[:12]}"
         rollout = RolloutDir(folder)
         try:
-            await asyncio.to_thread((folder / "plans").mkdir, parents=True, exist_ok=True)
-            record = await self.grader.grade(task, archive, rollout=rollout, label=label)
-            if not self.keep_traces:
-                await asyncio.to_thread(_drop_traces, rollout)
-            answer = await asyncio.to_thread(
-                measured_answer, task, record, rollout, provider=self.provider
-            )
+            with fault_boundary(f"grading {folder}", foreseen=(OperatorFault, GraderFault)):
+                answer = await self._measured(task, archive, rollout, label)
         except OperatorFault as fault:
             _LOG.error("grading %s needs the operator: %s", folder, fault)
             return _unmeasured(task, gym_kinds.VERIFIER_ERROR, str(fault))
-        except Exception as defect:  # noqa: BLE001 - a defect must not end a run, nor become a zero
-            _LOG.exception("grading %s failed", folder)
-            reason = f"{type(defect).__name__}: {defect}"
-            return _unmeasured(task, gym_kinds.VERIFIER_ERROR, reason)
+        except GraderFault as fault:
+            return _unmeasured(task, gym_kinds.VERIFIER_ERROR, str(fault))
         # Grading itself met a defect, or the clock was set: these need a repair as well.
         mended_later = answer.mask_sample and answer.failure_kind == gym_kinds.VERIFIER_ERROR
         return GradingResult(answer, final=not mended_later)
+
+    async def _measured(
+        self, task: Task, archive: Path, rollout: RolloutDir, label: str
+    ) -> VerifyAnswer:
+        await asyncio.to_thread((rollout.path / "plans").mkdir, parents=True, exist_ok=True)
+        record = await self.grader.grade(task, archive, rollout=rollout, label=label)
+        if not self.keep_traces:
+            await asyncio.to_thread(_drop_traces, rollout)
+        return await asyncio.to_thread(
+            measured_answer, task, record, rollout, provider=self.provider
+        )
 
 
 def rollout_key(task: Task, identity: str, digest: str) -> str:
