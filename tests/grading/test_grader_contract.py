@@ -19,8 +19,8 @@ from vibench_gym.core.config import ArchiveBudget, GraderName, VibenchConfig
 from vibench_gym.core.rundir import RolloutDir, RunDir
 from vibench_gym.core.scoring.rescore import rescore
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
-from vibench_gym.grading.host_grader import HostGrader
 from vibench_gym.grading.kinds import GRADERS
+from vibench_gym.grading.queued_grader import QueuedGrader
 from vibench_gym.grading.vibench.checkout import DockerHost
 from vibench_gym.grading.vibench.environment import GraderEnvironment
 from vibench_gym.grading.vibench.grader import VibenchGrader
@@ -63,7 +63,7 @@ def builtin() -> RolloutGrader:
     async def models(_task: Task) -> AsyncIterator[FakeModels]:
         yield FakeModels(qa=lambda plan: agent(passing(plan)))
 
-    return HostGrader(
+    return QueuedGrader(
         models=models,
         stacks=FakeStackBuilder(),
         limiter=asyncio.Semaphore(2),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.grading.host_grader import BUILTIN
+from vibench_gym.grading.queued_grader import BUILTIN
 from vibench_gym.grading.vibench.kind import VIBENCH
 
 if TYPE_CHECKING:

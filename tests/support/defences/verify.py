@@ -49,7 +49,7 @@ DEFENCES: Final = (
     defence(
         "measured_plans_kept",
         "a plan that was measured is not measured again",
-        ("grading/host_grader.py", "label=label, resume=True)", "label=label, resume=False)"),
+        ("grading/queued_grader.py", "label=label, resume=True)", "label=label, resume=False)"),
     ),
     defence(
         "earlier_artifact_noted",

@@ -27,7 +27,7 @@ from support.grading import (
 )
 from vibench_gym.core.artifact import ArtifactStore
 from vibench_gym.core.config import ArchiveBudget, GraderConfig
-from vibench_gym.grading.host_grader import HostGrader
+from vibench_gym.grading.queued_grader import QueuedGrader
 from vibench_gym.gym.server.config import VibenchResourcesServerConfig
 from vibench_gym.gym.server.host_limiter import HostLimiter
 from vibench_gym.gym.server.resources_server import VibenchResourcesServer
@@ -152,9 +152,9 @@ class GymLab:
 
         return FakeGradedServer(config=self.config(**settings), server_client=server_client())
 
-    def grader(self) -> HostGrader:
+    def grader(self) -> QueuedGrader:
         """A grader over this lab's fakes."""
-        return HostGrader(
+        return QueuedGrader(
             models=self._models,
             stacks=self.stacks,
             limiter=HostLimiter(self.root / "locks/slots", 2),

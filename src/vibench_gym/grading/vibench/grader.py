@@ -19,7 +19,7 @@ from vibench_gym.grading.plan.files import failed_record, reset_plan, store_plan
 from vibench_gym.grading.rollout_recorder import RolloutRecorder
 from vibench_gym.grading.teardown import close_shielded
 from vibench_gym.grading.untrusted_text import clip
-from vibench_gym.grading.vibench.plan import PlanContext, VibenchPlan
+from vibench_gym.grading.vibench.plan import PlanContext, VibenchPlanRun
 from vibench_gym.grading.vibench.staging import stage_app
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
@@ -141,7 +141,7 @@ class _Rollout:
         queued = time.monotonic()
         async with self.grader.limiter:
             await asyncio.to_thread(reset_plan, directory, plan)
-            run = VibenchPlan(context, plan, directory)
+            run = VibenchPlanRun(context, plan, directory)
             if dropped:
                 run.flags.add(clip(f"left out of the app: {', '.join(dropped)}", 200))
             clean = context.environment.clean

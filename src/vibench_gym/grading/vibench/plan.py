@@ -85,7 +85,7 @@ class PlanContext:
 
 
 @dataclass(slots=True)
-class VibenchPlan:
+class VibenchPlanRun:
     """Grades one plan of one artifact."""
 
     context: PlanContext

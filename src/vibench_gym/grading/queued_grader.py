@@ -48,7 +48,7 @@ class QueuedStacks:
 
 
 @dataclass(frozen=True, slots=True)
-class HostGrader:
+class QueuedGrader:
     """Grades with real models, stacks and browsers."""
 
     models: ModelsOf
@@ -84,7 +84,7 @@ class HostGrader:
             return await grader.grade(task, archive, rollout=rollout, label=label, resume=True)
 
 
-def _builtin_grader(settings: GraderSettings) -> HostGrader:
+def _builtin_grader(settings: GraderSettings) -> QueuedGrader:
     """The builtin grader over real stacks and browsers.
 
     Raises:
@@ -96,7 +96,7 @@ def _builtin_grader(settings: GraderSettings) -> HostGrader:
     browser = settings.browser.executable
     without_model = settings.stack.model_copy(update={"app_model": None})
     with_model = settings.stack.model_copy(update={"app_model": settings.app_model})
-    return HostGrader(
+    return QueuedGrader(
         models=models,
         stacks=stack_builder(without_model, browser=browser),
         model_stacks=stack_builder(with_model, browser=browser) if settings.app_model else None,
