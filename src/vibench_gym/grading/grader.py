@@ -86,13 +86,8 @@ class Grader:
         """
         before = rollout.read_rollout() if resume else None
         recorder = RolloutRecorder(task, rollout, label, before=before)
-        await asyncio.to_thread(recorder.begin)
         grading = _Rollout(self, task, rollout, recorder, progress)
-        try:
-            records = await grading.records(app)
-        except GraderFault as fault:
-            records = recorder.fail_plans(PlanStatus.GRADER_FAILED, fault, task.plans)
-        return await asyncio.to_thread(recorder.finish, records, grading.watch)
+        return await recorder.follow(lambda: grading.records(app), grading.watch)
 
 
 @dataclass(slots=True)

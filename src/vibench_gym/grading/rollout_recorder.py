@@ -8,23 +8,24 @@ resumes, after an end at any moment, keeps all of them and none of another artif
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from vibench_gym.core.errors import GraderFault
 from vibench_gym.core.records import RolloutRecord, SetupRecord
 from vibench_gym.core.scoring.scorecard import score_rollout
-from vibench_gym.core.status import ArtifactStatus
+from vibench_gym.core.status import ArtifactStatus, PlanStatus
 from vibench_gym.grading.plan.files import failed_record, measured_record, store_plan
 from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from vibench_gym.core.config import GraderName
     from vibench_gym.core.errors import VibenchGymError
     from vibench_gym.core.records import PlanRecord
     from vibench_gym.core.rundir import RolloutDir
-    from vibench_gym.core.status import PlanStatus
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.core.tasks.task import Task
     from vibench_gym.grading.artifact import Unpacked
@@ -63,9 +64,19 @@ class RolloutRecorder:
             known_exceptions=task.known_exceptions,
         )
 
-    def begin(self) -> None:
-        """Write the record of a rollout that runs."""
-        self._update()
+    async def follow(
+        self, grading: Callable[[], Awaitable[Mapping[str, PlanRecord]]], watch: Stopwatch
+    ) -> RolloutRecord:
+        """Write the rollout's record before, and after its plans were graded.
+
+        If `grading` raises a grader's fault, no plan was measured, and all of them mask.
+        """
+        await asyncio.to_thread(self._update)
+        try:
+            records = await grading()
+        except GraderFault as fault:
+            records = self.fail_plans(PlanStatus.GRADER_FAILED, fault, self._task.plans)
+        return await asyncio.to_thread(self._finish, records, watch)
 
     def artifact(self, artifact: Unpacked) -> None:
         """Note what the artifact is; the plans of any other are removed first.
@@ -118,7 +129,7 @@ class RolloutRecorder:
             )
         )
 
-    def finish(self, records: Mapping[str, PlanRecord], watch: Stopwatch) -> RolloutRecord:
+    def _finish(self, records: Mapping[str, PlanRecord], watch: Stopwatch) -> RolloutRecord:
         """Score the rollout and write its final record."""
         score = score_rollout(
             self._task.plans,

@@ -65,13 +65,8 @@ class VibenchGrader:
         """
         before = rollout.read_rollout()
         recorder = RolloutRecorder(task, rollout, label, "vibench", before=before)
-        await asyncio.to_thread(recorder.begin)
         grading = _Rollout(self, task, rollout, recorder)
-        try:
-            records = await grading.records(archive)
-        except GraderFault as fault:
-            records = recorder.fail_plans(PlanStatus.GRADER_FAILED, fault, task.plans)
-        return await asyncio.to_thread(recorder.finish, records, grading.watch)
+        return await recorder.follow(lambda: grading.records(archive), grading.watch)
 
 
 @dataclass(slots=True)

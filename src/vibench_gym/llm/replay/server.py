@@ -15,7 +15,7 @@ import hashlib
 import json
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -65,6 +65,10 @@ class _Refused(Exception):
         kind = "invalid_request_error" if self.status < 500 else "server_error"  # noqa: PLR2004
         error = {"message": str(self), "type": kind, "param": None, "code": self.code}
         return _Json({"error": error}, status_code=self.status)
+
+
+async def _refusal(_http: HttpRequest, refused: Exception) -> Response:
+    return cast("_Refused", refused).response()
 
 
 class _Server(uvicorn.Server):
@@ -194,7 +198,8 @@ class ReplayServer:
                 Route("/v1/models", self._list_models, methods=["GET"]),
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
                 Route("/v1/responses", self._responses, methods=["POST"]),
-            ]
+            ],
+            exception_handlers={_Refused: _refusal},
         )
 
     async def _list_models(self, _http: HttpRequest) -> Response:
@@ -206,12 +211,9 @@ class ReplayServer:
         return _Json({"object": "list", "data": data})
 
     async def _chat(self, http: HttpRequest) -> Response:
-        try:
-            body = await _body(http)
-            request = _understood(chat_api.read_request, body)
-            completion = await self._complete("chat", body, request)
-        except _Refused as refused:
-            return refused.response()
+        body = await _body(http)
+        request = _understood(chat_api.read_request, body)
+        completion = await self._complete("chat", body, request)
         answer_id = _answer_id(request)
         if not body.get("stream"):
             return _Json(chat_api.body_of(completion, request, answer_id))
@@ -222,12 +224,9 @@ class ReplayServer:
         return _stream(events)
 
     async def _responses(self, http: HttpRequest) -> Response:
-        try:
-            body = await _body(http)
-            request = _understood(responses_api.read_request, body)
-            completion = await self._complete("responses", body, request)
-        except _Refused as refused:
-            return refused.response()
+        body = await _body(http)
+        request = _understood(responses_api.read_request, body)
+        completion = await self._complete("responses", body, request)
         answer_id = _answer_id(request)
         if not body.get("stream"):
             return _Json(responses_api.body_of(completion, request, answer_id))
