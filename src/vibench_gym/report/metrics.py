@@ -13,7 +13,7 @@ from vibench_gym.core.status import StepOutcome
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from vibench_gym.core.records import PhaseTiming, PlanRecord, Scorecard, UsageRecord
+    from vibench_gym.core.records import PhaseTiming, Scorecard, UsageRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Counts over any number of plans."""
+    """Counts over any number of plans; a plan is perfect when every point was scored."""
 
-    plans: int
     perfect: int
-    zero: int
-    masked: int
     steps_passed: int
     steps: int
-    score: int
-    full_points: int
 
 
 def shares(timings: Iterable[PhaseTiming]) -> list[Share]:
@@ -49,20 +44,14 @@ def shares(timings: Iterable[PhaseTiming]) -> list[Share]:
     return [Share(phase, spent, 100.0 * spent / whole) for phase, spent in longest_first if spent]
 
 
-def totals(plans: Sequence[tuple[PlanRecord | None, Scorecard]]) -> Totals:
-    """Count plans and steps; a plan is perfect when every point was scored."""
-    cards = [card for _, card in plans]
+def totals(cards: Sequence[Scorecard]) -> Totals:
+    """Count perfect plans, and steps."""
     return Totals(
-        plans=len(cards),
         perfect=sum(card.score == card.full_points for card in cards),
-        zero=sum(card.score == 0 for card in cards),
-        masked=sum(record is not None and record.failure_kind is not None for record, _ in plans),
         steps_passed=sum(
             step.outcome is StepOutcome.PASSED for card in cards for step in card.steps
         ),
         steps=sum(len(card.steps) for card in cards),
-        score=sum(card.score for card in cards),
-        full_points=sum(card.full_points for card in cards),
     )
 
 

@@ -97,7 +97,7 @@ def rollout_view(source: RolloutSource, number: int, pictures: Pictures) -> Roll
     """Gather one rollout; `number` makes its anchor unique in the page."""
     plans = [_plan_view(plan, pictures) for plan in source.plans]
     records = [plan.record for plan in source.plans if plan.record is not None]
-    cards = [(plan.record, plan.scorecard) for plan in source.plans if plan.scorecard is not None]
+    cards = [plan.scorecard for plan in source.plans if plan.scorecard is not None]
     timings = [*source.record.timings, *(timing for record in records for timing in record.timings)]
     # "plans" is the wall clock around what the plans' own phases tell in detail.
     timings = [timing for timing in timings if timing.phase not in {"plans", "queue"}]
