@@ -204,24 +204,25 @@ async def test_header_lines_that_hide_others_are_not_passed_on() -> None:
     assert b"Content-Length: 9" not in upstream.seen[0]
 
 
-async def test_a_model_server_that_is_gone_is_counted() -> None:
+async def test_a_model_server_that_is_gone_is_a_failure() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         closed = taken.getsockname()[1]
     async with relayed(Upstream(), port=closed) as (port, traffic):
         answer = await exchange(port, post(f"{RUN}/v1/x"))
 
     assert status(answer) == 502
-    assert (traffic.answered, traffic.unreachable) == (0, 1)
+    assert traffic.answered == 0
     assert traffic.failing_since is not None
     assert "no connection" in traffic.last_failure
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200", b"nonsense\r\n\r\n"])
-async def test_an_answer_that_breaks_off_is_counted(answer: bytes) -> None:
+async def test_an_answer_that_breaks_off_is_a_failure(answer: bytes) -> None:
     async with relayed(Upstream(answer)) as (port, traffic):
         await exchange(port, post(f"{RUN}/v1/x"))
 
-    assert (traffic.answered, traffic.unreachable) == (0, 1)
+    assert traffic.answered == 0
+    assert "broke off" in traffic.last_failure
 
 
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\n"
@@ -242,7 +243,7 @@ async def test_a_stream_without_a_word_is_no_answer(body: bytes, answered: int) 
         received = await exchange(port, post(f"{RUN}/v1/x"))
 
     assert received == STREAM + body
-    assert (traffic.answered, traffic.refused) == (answered, 1 - answered)
+    assert (traffic.answered, bool(traffic.last_failure)) == (answered, not answered)
 
 
 async def test_refusals_are_passed_on_and_a_good_answer_ends_the_count() -> None:
@@ -253,7 +254,8 @@ async def test_refusals_are_passed_on_and_a_good_answer_ends_the_count() -> None
         upstream.answer = GOOD
         assert status(await exchange(port, post(f"{RUN}/v1/x"))) == 200
 
-    assert (traffic.refused, traffic.answered) == (1, 1)
+    assert (traffic.requests, traffic.answered) == (2, 1)
+    assert "status 500" in traffic.last_failure
     assert not traffic.failing_since
 
 

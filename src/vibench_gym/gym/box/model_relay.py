@@ -96,7 +96,6 @@ class ModelRelay:
         try:
             far = await self._connect()
         except (OSError, TimeoutError) as error:
-            traffic.unreachable += 1
             self._failed(f"no connection to the model server: {error!r}")
             await send_response(writer, request, 502, b"the model server is not reachable\n")
             return
@@ -174,12 +173,10 @@ class ModelRelay:
             head = await asyncio.wait_for(far.readuntil(b"\r\n\r\n"), ANSWER_S)
             status = int(head.split(b" ", 2)[1][:3])
         except (OSError, TimeoutError, ValueError, IndexError, EOFError) as error:
-            self._traffic.unreachable += 1
             self._failed(f"the model server broke off: {error!r}")
             raise OSError("no answer") from error
         good = 200 <= status < 300  # noqa: PLR2004 (HTTP's range of success)
         if not good:
-            self._traffic.refused += 1
             self._failed(f"the model server answered with status {status}")
         writer.write(head)
         judge = _Body(streamed=b"text/event-stream" in head.lower())
@@ -189,7 +186,6 @@ class ModelRelay:
             writer.write(data)
             await asyncio.wait_for(writer.drain(), SEND_S)
         if good and judge.said is None:
-            self._traffic.refused += 1
             self._failed("the model server's answer was empty")
 
     def _take(self, said: bool | None) -> None:
@@ -197,7 +193,6 @@ class ModelRelay:
             self._traffic.answered += 1
             self._traffic.failing_since = None
         elif said is not None:
-            self._traffic.refused += 1
             self._failed("the model server answered with an error in its stream")
 
     def _failed(self, text: str) -> None:

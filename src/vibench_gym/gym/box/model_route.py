@@ -103,10 +103,6 @@ class ModelTraffic:
     requests: int = 0
     answered: int = 0
     """Answers with a 2xx status."""
-    refused: int = 0
-    """Answers with another status."""
-    unreachable: int = 0
-    """Requests that no model server took."""
     last_failure: str = ""
     failing_since: float | None = None
     """Monotonic time of the first failure after the last good answer."""
