@@ -4,6 +4,9 @@
 
 A defect of this package must cost one plan or one artifact a retry and a mask. It must not end a
 run, and it must never become a zero. Cancellation and the interpreter's own exits pass through.
+
+`except Exception` is written here and where a foreign program's exceptions have no types of their
+own: sandbox providers of NeMo Gym, and Playwright whose driver is gone.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 """The work of `/verify` without HTTP: grades a built app of the store, and keeps the answer.
 
 A defect of ours, or something that the operator has to mend, is no score: it masks the row and is
-not stored, so that the same call, made again after the repair, grades what was built. This is the
-one place on the grading side of the server that turns an unforeseen exception into such an answer.
+not stored, so that the same call, made again after the repair, grades what was built. An exception
+that nobody foresaw passes `core.fault_boundary` and ends in such an answer.
 """
 
 from __future__ import annotations
