@@ -69,7 +69,7 @@ class RolloutRecorder:
     ) -> RolloutRecord:
         """Write the rollout's record before, and after its plans were graded.
 
-        If `grading` raises a grader's fault, no plan was measured, and all of them mask.
+        If `grading` raises a grader's fault, every plan fails with it, and all of them mask.
         """
         await asyncio.to_thread(self._update)
         try:
