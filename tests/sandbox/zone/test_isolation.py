@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.sandbox
 USERS: tuple[BoxUser, ...] = ("app", "database", "browser")
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 SECRET = "host-secret-7c1f"
 
 

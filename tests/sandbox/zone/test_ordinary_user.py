@@ -19,7 +19,7 @@ TESTS = (
     "zone/test_limits.py",
     "zone/test_browser_box.py",
     "cleanup/test_owner_death.py",
-    pytest.param("../gym/test_provider.py", marks=pytest.mark.long),
+    pytest.param("../gym/box/test_provider.py", marks=pytest.mark.long),
 )
 
 pytestmark = [

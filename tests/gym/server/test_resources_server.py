@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vibench_gym.gym.server.resources_server import VibenchResourcesServer
 
 pytestmark = pytest.mark.gym
-REPO = Path(__file__).resolve().parents[2]
+REPO = Path(__file__).resolve().parents[3]
 SHIPPED = Path(nemo_gym.__file__).parents[1] / "resources_servers/vibench"
 
 

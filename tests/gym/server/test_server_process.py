@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 pytestmark = pytest.mark.gym
-SERVER = Path(__file__).resolve().parents[2] / "resources_servers/vibench"
+SERVER = Path(__file__).resolve().parents[3] / "resources_servers/vibench"
 NAME = "vibench_resources_server"
 
 
