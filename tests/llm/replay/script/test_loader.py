@@ -219,7 +219,7 @@ def test_what_ends_the_work_is_no_action_of_a_script() -> None:
 
 
 def test_the_documentation_names_the_tools_with_findings_and_for_shells() -> None:
-    text = " ".join((Path(__file__).parents[2] / "docs" / "replay.md").read_text().split())
+    text = " ".join((Path(__file__).parents[4] / "docs" / "replay.md").read_text().split())
     for property_name, sentence in (
         ("result_is_finding", r"for ([^;.]*) the result is what was found out"),
         ("for_shell", r"In ([^;.]*), other `\$\{\.\.\.\}` are the shell's"),
