@@ -8,7 +8,7 @@ page, `LookTool` only changes how the page is looked at. A tool that acted is wa
 when the page has settled again.
 
 To add a tool: write its class beside its family, add it to `registry.py`, use it in a test of
-tests/browser (tests/browser/test_tool_contract.py says what is missing).
+tests/browser/tools (test_tool_contract.py there says what is missing).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from vibench_gym.browser.tools.registry import BROWSER_TOOLS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TESTS = "\n".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+TESTS = "\n".join(path.read_text() for path in Path(__file__).parents[1].rglob("test_*.py"))
 
 each_tool = pytest.mark.parametrize("tool", tuple(BROWSER_TOOLS), ids=lambda tool: tool.tool_name)
 
