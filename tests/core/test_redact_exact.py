@@ -5,12 +5,20 @@
 from __future__ import annotations
 
 import base64
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_plus
 
 import pytest
 
 from vibench_gym.core.redact import PIECE, REDACTED, redact
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 KEY = "k3yAbcDefGhi7Jkl"
+ESCAPED = 'sk-"Se cret"/\\9?'
+"""JSON writes it with escapes."""
 ODD = "!a#b$c%d^e&f*g(h)"
 """Fewer letters than a piece has characters: it is found as it stands or not at all."""
 
@@ -68,3 +76,59 @@ def test_what_a_secret_alone_decides_of_its_base64_goes(secret: str, before: int
     assert end - start >= 6
     for code in codes:
         assert redact(code, [secret]) == code[:start] + REDACTED + code[end:]
+
+
+def test_a_secret_inside_a_secret_is_taken_out_whole() -> None:
+    longer = "abcdef-ghijkl-mnopqr"
+    assert redact(f"<{longer}>", ["abcdef-", longer, "ghijkl"]) == f"<{REDACTED}>"
+
+
+def test_the_shortest_secret_is_a_secret() -> None:
+    assert redact("<abc123>", ["abc123"]) == f"<{REDACTED}>"
+
+
+def test_forms_of_a_secret_that_needs_escapes() -> None:
+    assert redact(json.dumps(f"a{ESCAPED}b"), [ESCAPED]) == f'"a{REDACTED}b"'
+    odd = "sk-\udcff-not-utf8"
+    plain = odd.encode("utf-8", "surrogateescape")
+    assert REDACTED in redact(base64.b64encode(plain).decode(), [odd])
+
+
+@pytest.mark.parametrize("before", [b"", b"x", b"xy"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_nothing_of_an_encoded_secret_is_left_but_its_edges(before: bytes, *, turned: bool) -> None:
+    secret = "".join(chr(97 + n % 26) for n in range(30)) + ">>>???"
+    shown = secret[::-1] if turned else secret
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        text = encode(before + shown.encode() + b"tail").decode()
+        left = redact(text, [secret]).replace(REDACTED, "")
+        assert REDACTED in redact(text, [secret])
+        assert len(left) <= 4 + 4 + 8
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_an_encoding_of_the_secret_alone_goes_whole(
+    encode: Callable[[bytes], bytes], *, turned: bool
+) -> None:
+    secret = "~~~???>>>" * 3
+    shown = encode((secret[::-1] if turned else secret).encode()).decode()
+    assert redact(f"<{shown}>", [secret]) == f"<{REDACTED}>"
+
+
+@pytest.mark.parametrize("secret", ["sk-\udcff-no text", "k y/+&=%\u00e9!"])
+def test_every_spelling_of_its_bytes_goes_whole(secret: str) -> None:
+    data = secret.encode("utf-8", "surrogateescape")
+    for shown in (
+        data.hex(),
+        data.hex(" "),
+        data.hex(":").upper(),
+        "".join(f"%{byte:02X}" for byte in data),
+        "".join(f"\\x{byte:02x}" for byte in data),
+        quote(secret, safe="", errors="surrogateescape"),
+        quote_plus(secret, errors="surrogateescape"),
+        base64.b64encode(data).decode(),
+    ):
+        told = redact(f"<{shown}>", [secret])
+        assert told.startswith(f"<{REDACTED}")
+        assert len(told) <= len(REDACTED) + 6

@@ -165,3 +165,24 @@ class TestLists:
 def test_words_beside_a_literal_are_words() -> None:
     assert says_non_fatal("If it is missing, skip`Save`")
     assert not says_non_fatal("If it is shown, press `skip`")
+
+
+def test_each_sentence_of_a_passage_stands_for_itself() -> None:
+    prose = (
+        "The name is shown. The count is shown. (non-fatal) The price is shown. "
+        "If the colour is wrong, record it and continue with the next step. The end is shown."
+    )
+    excused = [
+        quote
+        for quote in (
+            "The name is shown.", "The count is shown.", "The price is shown.",
+            "If the colour is wrong", "The end is shown.",
+        )
+        if is_non_fatal(prose, quote)
+    ]  # fmt: skip
+    assert excused == ["The count is shown.", "If the colour is wrong"]
+
+
+def test_a_heading_in_capitals_marks_its_list() -> None:
+    prose = "These checks ARE NON-FATAL:\n- The list is shown"
+    assert is_non_fatal(prose, "The list is shown")

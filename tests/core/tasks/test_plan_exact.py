@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import pytest
 
+from support.plans import parse_plan, render_plan
 from vibench_gym.core.errors import Problem
-from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, scan_plan
+from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, decode_plan, scan_plan
 from vibench_gym.core.tasks.plan_tags import scan_tags
 
 STEP = "<step><name>one</name>Do it.<points>4</points></step>"
@@ -147,3 +148,30 @@ def test_a_name_is_one_line_and_points_go_to_a_million() -> None:
 def test_a_text_that_is_too_large_is_one_problem() -> None:
     message = f"is larger than {MAX_PLAN_BYTES} bytes"
     assert problems("x" * (MAX_PLAN_BYTES + 1)) == [Problem("t.txt", 1, message)]
+
+
+def test_a_plan_may_be_so_large_and_no_larger() -> None:
+    most = b"x" * MAX_PLAN_BYTES
+    assert decode_plan(most, "t") == (most.decode(), [])
+    message = f"is larger than {MAX_PLAN_BYTES} bytes"
+    assert decode_plan(most + b"x", "t") == (None, [Problem("t", 1, message)])
+
+
+@pytest.mark.parametrize(("data", "line"), [(b"\xff\n\n", 1), (b"\na\n\xff\n\n", 3)])
+def test_a_byte_that_is_no_text_is_named_with_its_line(data: bytes, line: int) -> None:
+    expected = Problem("t", line, "is not UTF-8: byte 0xff")
+    assert decode_plan(data, "t") == (None, [expected])
+
+
+def test_a_plan_with_notes_is_written_like_this() -> None:
+    text = (
+        "<test_plan>\n\n<purpose>\nSee.\n</purpose>\n\n<seeding_and_precondition>\nN/A\n"
+        "</seeding_and_precondition>\n\nA note.\n\n<steps>\n<step>\n\n<name>\na\n</name>\n\n"
+        "Do.\n\n<points>1</points>\n</step>\n\n</steps>\n\n<full_points>1</full_points>\n\n"
+        "</test_plan>\n"
+    )
+    plan = parse_plan(text, "t.txt", "mvp.t")
+    assert (plan.notes, plan.id) == ("A note.", "mvp.t")
+    assert render_plan(plan) == text
+    with pytest.raises(KeyError, match="absent"):
+        plan.step("absent")
