@@ -1,20 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
+"""One grading per key, whoever asks and whoever goes away, and the answer that is stored of it."""
+
 from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from support.gym_servers.in_process import until
-from vibench_gym.core.errors import ConfigError
-from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.gym.server.answers import unmeasured_answer
-from vibench_gym.gym.server.host_limiter import HostLimiter, default_slots_dir
 from vibench_gym.gym.server.verify_cache import GradingResult, VerifyCache
 from vibench_gym.sandbox.locks import try_lock
 
@@ -162,82 +159,3 @@ async def test_another_process_that_grades_the_same_is_waited_for(tmp_path: Path
 
     assert (await call).failure_reason == "theirs"
     assert grading.begun == 0
-
-
-async def test_no_more_than_the_slots_are_inside(tmp_path: Path) -> None:
-    limiter = HostLimiter(tmp_path / "locks/slots", 2)
-    other_process = HostLimiter(tmp_path / "locks/slots", 2)
-    inside = highest = done = 0
-
-    async def work(one: HostLimiter) -> None:
-        nonlocal inside, highest, done
-        async with one:
-            inside += 1
-            highest = max(highest, inside)
-            await asyncio.sleep(0.01)
-            inside -= 1
-            done += 1
-
-    await asyncio.gather(*(work(limiter) for _ in range(4)), *(work(other_process) for _ in "ab"))
-
-    assert (highest, done) == (2, 6)
-
-
-async def test_a_cancelled_waiter_takes_no_slot(tmp_path: Path) -> None:
-    limiter = HostLimiter(tmp_path / "locks/slots", 1)
-    async with limiter:
-        waiter = asyncio.create_task(limiter.__aenter__())
-        await asyncio.sleep(0.05)
-        waiter.cancel()
-        await asyncio.wait([waiter])
-    await asyncio.wait_for(limiter.__aenter__(), 5)
-    await limiter.__aexit__(None, None, None)
-
-
-async def test_a_killed_process_gives_its_slot_back(tmp_path: Path) -> None:
-    folder = tmp_path / "locks/slots"
-    limiter = HostLimiter(folder, 1)
-    program = (
-        "import sys, time; from pathlib import Path\n"
-        "from vibench_gym.sandbox.locks import try_lock\n"
-        "print(try_lock(Path(sys.argv[1])), flush=True); time.sleep(600)"
-    )
-    holder = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, str(folder / "0"), stdout=subprocess.PIPE
-    )
-    assert holder.stdout is not None
-    await holder.stdout.readline()
-    entering = asyncio.create_task(limiter.__aenter__())
-    await asyncio.sleep(0.3)
-    assert not entering.done()
-    holder.kill()
-    await holder.wait()
-
-    await asyncio.wait_for(entering, 10)
-    await limiter.__aexit__(None, None, None)
-
-
-def test_a_lock_whose_file_was_taken_away_counts_for_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    first = try_lock(path)
-    assert first is not None
-    assert try_lock(path) is None
-    path.unlink()
-    assert try_lock(path) is not None
-
-
-def test_where_everybody_writes_links_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    (tmp_path / "file").write_text("", encoding="utf-8")
-
-    private_folder(tmp_path / "link")
-    for name in ("file", "file/below"):
-        with pytest.raises(ConfigError):
-            private_folder(tmp_path / name)
-    tmp_path.chmod(0o1777)
-    with pytest.raises(ConfigError, match="not a writable folder of this user"):
-        private_folder(tmp_path / "link")
-    private_folder(tmp_path / "new/deep")
-    assert (tmp_path / "new/deep").stat().st_mode & 0o777 == 0o700
-    assert default_slots_dir().is_absolute()
