@@ -12,8 +12,9 @@ import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -38,13 +39,13 @@ if TYPE_CHECKING:
 
     from support.faults.endings import How, Point, Tell
     from vibench_gym.browser.base import Browser, BrowserLaunch, Observation
-    from vibench_gym.stack.base import Stack
     from vibench_gym.stack.local.host import Host
     from vibench_gym.stack.local.stack import LocalStack
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(400)]
 SETUP = "setup-environment.sh"
-type Strike = Callable[[Browser, LocalStack], None]
+type BreakPart = Callable[[Browser, LocalStack], None]
+"""Breaks one part of ours; finds it by the browser in use and by the app's stack."""
 
 
 @pytest.fixture(scope="session")
@@ -53,124 +54,143 @@ def host() -> Host:
 
 
 @dataclass
-class RealBench:
-    """Grades the counter; `strike` is called before the second action in a browser."""
+class RealGrading:
+    """A grading of the counter app in which `break_part` is called up to `times` times.
+
+    Each time is just before the browser is used.
+    """
 
     root: Path
     host: Host
-    strike: Strike | None = None
+    break_part: BreakPart | None = None
     times: int = 0
     chromium: bool = False
+    """Whether the browser is Chromium; otherwise pages are read with curl."""
     config: StackConfig = SMALL
     changes: Mapping[str, str] = field(default_factory=dict)
+    """Files of the app that have other contents, by path."""
 
     async def end(self) -> Ending:
-        """Grade, and say what it came to."""
+        """Grade the app and return what it came to."""
         task = make_counter_task(self.root / "task")
-        script = self.root / "task/counter/replay/mvp/test1.qa.yaml"
-        script.write_text(script.read_text().replace("<'", "'"))
+        self._expect_text_without_markup()
         curl = CurlLauncher(LocalStackBuilder(self.config, host=self.host))
-        striking = Striking(self, curl, PlaywrightLauncher() if self.chromium else curl)
-        grader = Grader(stacks=curl, models=ScriptedModels(task), browsers=striking, config=FAST)
+        launcher = PlaywrightLauncher() if self.chromium else curl
+        grader = Grader(
+            stacks=curl,
+            models=ScriptedModels(task),
+            browsers=BreakingLauncher(self, curl, launcher),
+            config=FAST,
+        )
         rollout = RunDir(self.root / "run").rollout(task, "app")
         app = write_app(self.root / "app", self.changes)
         record = await grader.grade(task, app, rollout=rollout, label="app")
         plan = rollout.plan(task.plans[0].id).read_record()
         assert plan is not None
         return Ending(
-            "masked" if record.mask_sample else "scored",
-            str(plan.status),
-            record.failure_kind or "",
-            record.reward,
-            plan.attempts,
-            record.failure_reason or plan.error or "",
+            verdict="masked" if record.mask_sample else "scored",
+            status=str(plan.status),
+            kind=record.failure_kind or "",
+            reward=record.reward,
+            attempts=plan.attempts,
+            why=record.failure_reason or plan.error or "",
         )
 
+    def before_browser_use(self, browser: Browser, stack: LocalStack) -> None:
+        """Break the part, unless it was broken as often as it was to be."""
+        if self.break_part is not None and self.times > 0:
+            self.times -= 1
+            self.break_part(browser, stack)
 
-class Striking:
-    """A BrowserLauncher whose browsers are struck as often as the bench says."""
+    def _expect_text_without_markup(self) -> None:
+        """Expect `Count: 0` instead of `Count: 0<`: Chromium shows no markup, curl shows both."""
+        script = self.root / "task/counter/replay/mvp/test1.qa.yaml"
+        script.write_text(script.read_text().replace("<'", "'"))
+
+
+class BreakingLauncher:
+    """A BrowserLauncher of browsers that tell the grading before each use."""
 
     def __init__(
-        self, bench: RealBench, curl: CurlLauncher, inner: PlaywrightLauncher | CurlLauncher
+        self,
+        grading: RealGrading,
+        stacks: CurlLauncher,
+        launcher: PlaywrightLauncher | CurlLauncher,
     ) -> None:
-        self._bench = bench
-        self._curl = curl
-        self._inner = inner
+        self._grading = grading
+        self._stacks = stacks
+        self._launcher = launcher
 
     async def launch(self, options: BrowserLaunch) -> Browser:
-        browser = await self._inner.launch(options)
-        stack = next(s for s in self._curl.stacks if _is(s, options.executable))
-        return StruckBrowser(browser, self._bench, stack)
+        browser = await self._launcher.launch(options)
+        stack = self._stack_with_browser(options.executable)
+        return BreakingBrowser(browser, partial(self._grading.before_browser_use, browser, stack))
+
+    def _stack_with_browser(self, executable: Path) -> LocalStack:
+        for stack in self._stacks.stacks:
+            with contextlib.suppress(SandboxUnavailable):  # of an earlier attempt, whose zone died
+                if stack.browser_executable == executable:
+                    return cast("LocalStack", stack)
+        raise AssertionError(f"no stack has the browser {executable}")
 
 
-def _is(stack: Stack, executable: Path) -> bool:
-    with contextlib.suppress(SandboxUnavailable):
-        return stack.browser_executable == executable
-    return False
+class BreakingBrowser:
+    """A browser that calls `before_use` before each call and observation."""
 
-
-class StruckBrowser:
-    """A browser that is struck when it is used."""
-
-    def __init__(self, inner: Browser, bench: RealBench, stack: Any) -> None:
-        self._inner = inner
-        self._bench = bench
-        self._stack = stack
-        self.tools = inner.tools
+    def __init__(self, browser: Browser, before_use: Callable[[], None]) -> None:
+        self._browser = browser
+        self._before_use = before_use
+        self.tools = browser.tools
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Observation:
-        self._struck()
-        return await self._inner.call(name, arguments)
+        self._before_use()
+        return await self._browser.call(name, arguments)
 
     async def observe(self) -> Observation:
-        self._struck()
-        return await self._inner.observe()
+        self._before_use()
+        return await self._browser.observe()
 
     async def close(self) -> None:
-        await self._inner.close()
-
-    def _struck(self) -> None:
-        if self._bench.times > 0 and self._bench.strike is not None:
-            self._bench.times -= 1
-            self._bench.strike(self._inner, self._stack)
+        await self._browser.close()
 
 
-# --- whom to strike
+# --- parts to break
 
 
-def below(pid: int) -> Iterator[tuple[int, str]]:
+def descendants(pid: int) -> Iterator[tuple[int, str]]:
     """Processes that descend from one, with their command lines."""
     parents: dict[int, int] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-    for one in parents:
-        up = one
-        while up in parents and up != pid:
-            up = parents[up]
-        if up == pid and one != pid:
+    for process in parents:
+        ancestor = process
+        while ancestor in parents and ancestor != pid:
+            ancestor = parents[ancestor]
+        if ancestor == pid and process != pid:
             with contextlib.suppress(OSError):
-                yield one, Path(f"/proc/{one}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                command = Path(f"/proc/{process}/cmdline").read_bytes()
+                yield process, command.replace(b"\0", b" ").decode()
 
 
-def agent_of(stack: LocalStack) -> int:
-    """The zone's agent."""
+def daemon_of(stack: LocalStack) -> int:
+    """The process id of the daemon of the stack's zone."""
     process = stack._zone._client._process
     assert process is not None
     return process.pid
 
 
-def struck(number: signal.Signals, wanted: Callable[[str], bool]) -> Strike:
-    """Send a signal to the zone's processes whose command lines are wanted."""
+def signal_to(is_target: Callable[[str], bool], number: signal.Signals) -> BreakPart:
+    """Send a signal to those processes of the zone whose command lines are a target's."""
 
-    def strike(_browser: Browser, stack: LocalStack) -> None:
-        found = [pid for pid, command in below(agent_of(stack)) if wanted(command)]
-        assert found, "nothing to strike"
-        for pid in found:
+    def send(_browser: Browser, stack: LocalStack) -> None:
+        pids = [pid for pid, command in descendants(daemon_of(stack)) if is_target(command)]
+        assert pids, "no process to send the signal to"
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
-    return strike
+    return send
 
 
 def is_chromium(command: str) -> bool:
@@ -181,14 +201,14 @@ def is_postgres(command: str) -> bool:
     return "postgres -D /data" in command and "bwrap" not in command
 
 
-def kill_agent(_browser: Browser, stack: LocalStack) -> None:
-    os.kill(agent_of(stack), signal.SIGKILL)
+def kill_daemon(_browser: Browser, stack: LocalStack) -> None:
+    os.kill(daemon_of(stack), signal.SIGKILL)
 
 
 def kill_driver(_browser: Browser, _stack: LocalStack) -> None:
     """Playwright's driver is a process of ours, apart from any zone."""
-    drivers = [pid for pid, command in below(os.getpid()) if "run-driver" in command]
-    assert drivers, "nothing to strike"
+    drivers = [pid for pid, command in descendants(os.getpid()) if "run-driver" in command]
+    assert drivers, "no driver to kill"
     for pid in drivers:
         os.kill(pid, signal.SIGKILL)
 
@@ -197,7 +217,7 @@ def kill_driver(_browser: Browser, _stack: LocalStack) -> None:
 class Case:
     name: str
     point: Point
-    strike: Strike
+    break_part: BreakPart
     kind: str
     chromium: bool = False
 
@@ -207,14 +227,14 @@ class Case:
 
 KILL, STOP = signal.SIGKILL, signal.SIGSTOP
 CASES = (
-    Case("zone daemon is killed", "sandbox", kill_agent, "sandbox_unavailable"),
-    Case("Chromium is killed", "browser", struck(KILL, is_chromium), "browser_failed", True),
-    Case("Chromium is stopped", "browser", struck(STOP, is_chromium), "browser_failed", True),
+    Case("zone daemon is killed", "sandbox", kill_daemon, "sandbox_unavailable"),
+    Case("Chromium is killed", "browser", signal_to(is_chromium, KILL), "browser_failed", True),
+    Case("Chromium is stopped", "browser", signal_to(is_chromium, STOP), "browser_failed", True),
     Case("driver is killed", "browser", kill_driver, "browser_failed", True),
 )
 PASSING = (
     *CASES,
-    Case("database is killed for want of memory", "memory", struck(KILL, is_postgres), ""),
+    Case("database is killed for want of memory", "memory", signal_to(is_postgres, KILL), ""),
 )
 needs_browser = pytest.mark.browser
 
@@ -229,11 +249,11 @@ def marks_of(case: Case) -> tuple[Any, ...]:
     return (*((needs_browser,) if case.chromium else ()), *waits)
 
 
-async def bench_for(root: Path, host: Host, case: Case, times: int) -> RealBench:
+async def grading_of(root: Path, host: Host, case: Case, times: int) -> RealGrading:
     if case.chromium:
         found = await LocalStackBuilder(StackConfig()).find_host()
         host = replace(host, chromium=found.chromium)
-    return RealBench(root, host, case.strike, times, case.chromium)
+    return RealGrading(root, host, case.break_part, times, case.chromium)
 
 
 @pytest.fixture(autouse=True)
@@ -245,7 +265,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("case", params(CASES))
 async def test_for_good_it_masks(tmp_path: Path, host: Host, tell: Tell, case: Case) -> None:
-    end = await (await bench_for(tmp_path, host, case, 99)).end()
+    end = await (await grading_of(tmp_path, host, case, 99)).end()
     tell(case.name, case.point, "for good", end)
     assert (end.verdict, end.kind) == ("masked", case.kind), end
 
@@ -253,7 +273,7 @@ async def test_for_good_it_masks(tmp_path: Path, host: Host, tell: Tell, case: C
 @pytest.mark.long
 @pytest.mark.parametrize("case", params(PASSING))
 async def test_once_it_costs_nothing(tmp_path: Path, host: Host, tell: Tell, case: Case) -> None:
-    end = await (await bench_for(tmp_path, host, case, 1)).end()
+    end = await (await grading_of(tmp_path, host, case, 1)).end()
     tell(case.name, case.point, "once", end)
     assert (end.verdict, end.reward, end.attempts) == ("scored", 1.0, 2), end
 
@@ -264,7 +284,7 @@ async def test_once_it_costs_nothing(tmp_path: Path, host: Host, tell: Tell, cas
 async def test_a_broken_template_is_ours(tmp_path: Path, host: Host, tell: Tell) -> None:
     shutil.copytree(host.template, tmp_path / "template", symlinks=True)
     (tmp_path / "template/database/PG_VERSION").write_text("9\n")
-    end = await RealBench(tmp_path, replace(host, template=tmp_path / "template")).end()
+    end = await RealGrading(tmp_path, replace(host, template=tmp_path / "template")).end()
     tell("PostgreSQL refuses its template", "database", "for good", end)
     assert (end.verdict, end.kind) == ("masked", "database_unavailable"), end
 
@@ -273,7 +293,7 @@ async def test_without_bubblewrap_nothing_is_scored(
     tmp_path: Path, host: Host, tell: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("vibench_gym.sandbox.zone.zone.find_bwrap", lambda: None)
-    end = await RealBench(tmp_path, host).end()
+    end = await RealGrading(tmp_path, host).end()
     tell("bubblewrap is gone", "sandbox", "for good", end)
     assert (end.verdict, end.kind) == ("masked", "sandbox_unavailable"), end
 
@@ -297,7 +317,7 @@ async def test_a_full_disk_under_the_snapshot_is_ours(
 
     monkeypatch.setattr(Zone, "export_state", export)
     monkeypatch.setattr(set_up, "_take_room", room)
-    end = await RealBench(tmp_path, host).end()
+    end = await RealGrading(tmp_path, host).end()
     tell("no room for the snapshot", "set-up", how, end)
     expected = ("masked", "sandbox_unavailable") if how == "for good" else ("scored", "")
     assert (end.verdict, end.kind) == expected, end
@@ -311,7 +331,7 @@ async def test_a_taken_port_of_the_mirror_is_ours(
 
     monkeypatch.setattr(Zone, "listen", listen)
     config = SMALL.model_copy(update={"egress": "registries"})
-    end = await RealBench(tmp_path, host, config=config).end()
+    end = await RealGrading(tmp_path, host, config=config).end()
     tell("the mirror's port is taken", "set-up", "for good", end)
     assert (end.verdict, end.kind) == ("masked", "sandbox_unavailable"), end
 
@@ -343,18 +363,18 @@ def registries(name: str) -> Registries:
 INSTALLS = 'curl -sf "${PIP_INDEX_URL}shop/" > index.html'
 
 
-def registry_bench(root: Path, host: Host, found: Registries, script: str) -> RealBench:
+def grading_with_registry(root: Path, host: Host, found: Registries, script: str) -> RealGrading:
     """An app that asks the registry for a package in its set-up."""
     config = SMALL.model_copy(update={"egress": "registries"})
     mirrored = replace(host, registries=found, cache=root / "cache")
-    return RealBench(root, mirrored, config=config, changes={SETUP: f"{script}\n"})
+    return RealGrading(root, mirrored, config=config, changes={SETUP: f"{script}\n"})
 
 
 @pytest.mark.parametrize("script", [f"{INSTALLS} || exit 1", f"{INSTALLS}; exit 0"])
 async def test_a_registry_that_is_down_is_ours(
     tmp_path: Path, host: Host, tell: Tell, script: str
 ) -> None:
-    end = await registry_bench(tmp_path, host, registries("127.0.0.1:9"), script).end()
+    end = await grading_with_registry(tmp_path, host, registries("127.0.0.1:9"), script).end()
     how = "set-up fails" if "||" in script else "set-up goes on"
     tell(f"registry is down, {how}", "registry", "for good", end)
     assert (end.verdict, end.kind) == ("masked", "registry_unavailable"), end
@@ -364,7 +384,7 @@ async def test_a_registry_that_is_overloaded_is_ours(
     tmp_path: Path, host: Host, tell: Tell
 ) -> None:
     async with Registry(lambda _: 503).serving() as found:
-        end = await registry_bench(tmp_path, host, found, f"{INSTALLS} || exit 1").end()
+        end = await grading_with_registry(tmp_path, host, found, f"{INSTALLS} || exit 1").end()
     tell("registry answers 503", "registry", "for good", end)
     assert (end.verdict, end.kind) == ("masked", "registry_unavailable"), end
 
@@ -374,7 +394,7 @@ async def test_a_registry_that_was_away_for_a_moment_costs_nothing(
 ) -> None:
     registry = Registry(lambda _: 503 if len(registry.asked) < 2 else 200)
     async with registry.serving() as found:
-        end = await registry_bench(tmp_path, host, found, f"{INSTALLS} || exit 1").end()
+        end = await grading_with_registry(tmp_path, host, found, f"{INSTALLS} || exit 1").end()
     tell("registry answers 503", "registry", "once", end)
     assert (end.verdict, end.reward) == ("scored", 1.0), end
 
@@ -383,7 +403,7 @@ async def test_an_app_that_makes_a_registry_stumble_is_scored(
     tmp_path: Path, host: Host, tell: Tell
 ) -> None:
     async with Registry(lambda path: 500 if "shop" in path else 200).serving() as found:
-        end = await registry_bench(tmp_path, host, found, f"{INSTALLS} || exit 1").end()
+        end = await grading_with_registry(tmp_path, host, found, f"{INSTALLS} || exit 1").end()
     tell("asks a registry for what makes it stumble", "registry", "sabotage", end)
     assert (end.verdict, end.status, end.reward) == ("scored", "setup_failed", 0.0), end
 
@@ -392,6 +412,6 @@ async def test_an_app_that_wants_what_no_registry_has_is_scored(
     tmp_path: Path, host: Host, tell: Tell
 ) -> None:
     async with Registry(lambda _: 404).serving() as found:
-        end = await registry_bench(tmp_path, host, found, f"{INSTALLS} || exit 1").end()
+        end = await grading_with_registry(tmp_path, host, found, f"{INSTALLS} || exit 1").end()
     tell("wants a package that there is not", "registry", "sabotage", end)
     assert (end.verdict, end.status, end.reward) == ("scored", "setup_failed", 0.0), end
