@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 IMAGE = "vibench-gym-stub:latest"
 TOKEN = "AGENT_STUB_TOKEN"
 """Variable with a word that marks all that the scripts make: the label `stub`, and names."""
-_SCRIPT = "from support.docker.vibench_stub import {name}\n\n{name}()\n"
+_SCRIPT = """\
+import sys
+
+sys.path.insert(0, {tests!r})
+from support.docker.vibench_stub import {name}
+
+{name}()
+"""
+_TESTS = str(Path(__file__).resolve().parents[2])
 _ENV_CREATOR = """\
 import os
 
@@ -88,7 +96,7 @@ def make_checkout(root: Path) -> Path:
     scripts = root / "_harness/runner/scripts"
     scripts.mkdir(parents=True)
     for file, name in (("run-seed.py", "seed"), ("run-evaluate-post-seeding.py", "evaluate")):
-        (scripts / file).write_text(_SCRIPT.format(name=name), encoding="utf-8")
+        (scripts / file).write_text(_SCRIPT.format(name=name, tests=_TESTS), encoding="utf-8")
     (scripts / "env_creator.py").write_text(_ENV_CREATOR, encoding="utf-8")
     return root
 
