@@ -43,6 +43,12 @@ def test_the_model_reads_names_docstrings_and_schemas_in_order() -> None:
     assert set(TOOLS.specs[0].parameters["properties"]) == set(Paint.model_fields)
 
 
+def test_a_set_is_gone_through_in_its_order_and_asked_by_name() -> None:
+    assert list(TOOLS) == [Paint, Wipe]
+    assert TOOLS.get(Wipe.tool_name) is Wipe
+    assert TOOLS.get("none") is None
+
+
 def test_a_call_becomes_the_tool() -> None:
     call = TOOLS.parse("paint", {"ref": "e1", "colors": ["red"]})
     assert call == Paint(ref="e1", colors=["red"])
