@@ -8,6 +8,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +21,6 @@ from vibench_gym.sandbox.cleanup.work_folder import PREFIX
 from vibench_gym.testing.fakes.stack import FakeStackBuilder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from support.docker.vibench_lab import VibenchLab
     from vibench_gym.core.records import RolloutRecord
 
@@ -120,6 +119,7 @@ async def test_a_grading_that_is_cancelled(lab: VibenchLab) -> None:
     assert lab.results.plan("mvp.test1").read_record() is None
 
 
+TESTS = Path(__file__).resolve().parents[1]
 KILLED = """
 import asyncio, sys
 from pathlib import Path
@@ -140,7 +140,7 @@ async def test_a_server_that_is_killed(lab: VibenchLab, tmp_path: Path, script: 
     place.mkdir()
     server = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", KILLED, str(folder), lab.token, script),
-        env={**os.environ, "TMPDIR": str(place)},
+        env={**os.environ, "TMPDIR": str(place), "PYTHONPATH": str(TESTS)},
     )
     wanted = "evaluate" if script == "agent-evaluate.sh" else ""
     await until(lambda: any(wanted in name for name in running(lab.token)))
