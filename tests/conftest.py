@@ -34,6 +34,19 @@ SERVERS = ("test_e2e_readme.py", "test_e2e_resume.py", "test_e2e_servers.py", "t
 ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
 
 
+class FailuresAtOnce:
+    """Names a failed test when it failed: the long tests' summary may be 40 minutes away."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.write_line(f" {report.when}: {report.nodeid}", red=True)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """What tests, and the programs they start, make in the temporary folder goes with the run.
 
@@ -41,7 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     ever, for the last runs.
     """
     if hasattr(config, "workerinput"):
-        return  # a worker of xdist has its controller's folder
+        return  # a worker of xdist has its controller's folder and tells its controller
+    config.pluginmanager.register(FailuresAtOnce(config))
     from vibench_gym.sandbox.cleanup.work_folder import WorkFolder  # noqa: PLC0415 (coverage is on by now)
 
     before = tempfile.gettempdir()

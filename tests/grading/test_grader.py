@@ -428,12 +428,18 @@ async def test_waiting_in_the_queue_is_measured_apart(lab: Lab) -> None:
 
 async def test_one_limiter_for_all_rollouts_of_a_grader(tmp_path: Path) -> None:
     running = peak = 0
+    two = asyncio.Event()
 
     class Counting(FakeStack):
         async def __aenter__(self) -> Self:
             nonlocal running, peak
             running += 1
             peak = max(peak, running)
+            if running == 2:
+                two.set()
+            # The first holds its place until a second comes, however long that takes; then a third could come.
+            await two.wait()
+            await asyncio.sleep(0.1)
             return await super().__aenter__()
 
         async def __aexit__(
