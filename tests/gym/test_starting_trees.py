@@ -23,6 +23,7 @@ from support.gym_servers.building import (
     STEP,
     RecordingGym,
     ShellHarness,
+    agent_config,
     agent_with,
     recording_gym,
 )
@@ -221,17 +222,7 @@ def test_a_key_that_is_not_there_stops_the_start(lab: GymLab) -> None:
 
 
 def agent(tmp_path: Path, gym: RecordingGym, script: str = "true", **more: Any) -> VibenchAgent:
-    settings: dict[str, Any] = {
-        "name": "vibench_opencode_agent",
-        "host": "127.0.0.1",
-        "port": 1,
-        "entrypoint": "app.py",
-        "resources_server": {"type": "resources_servers", "name": "vibench_resources_server"},
-        "model_server": {"type": "responses_api_models", "name": "policy_model"},
-        "artifact_dir": str(tmp_path / "store"),
-        **more,
-    }
-    config = VibenchAgentConfig.model_validate(settings)
+    config = agent_config(tmp_path / "store", **more)
     if "harness" in more:
         return VibenchAgent(config=config, server_client=gym)
     return agent_with(ShellHarness(script), config, gym)

@@ -19,11 +19,11 @@ from support.gym_servers.building import (
     STEP,
     RecordingGym,
     ShellHarness,
+    agent_config,
     agent_with,
     recording_gym,
 )
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.gym.agent.config import VibenchAgentConfig
 from vibench_gym.gym.box.model_route import ModelUrl
 
 if TYPE_CHECKING:
@@ -45,21 +45,8 @@ ROW: dict[str, Any] = {
 BUILDS = f"cat > prompt.txt; ls > seen.txt; {CALL}; {STEP}; echo '#!/bin/sh' > start-server.sh"
 
 
-def config(tmp_path: Path, **settings: Any) -> VibenchAgentConfig:
-    defaults: dict[str, Any] = {
-        "name": "vibench_opencode_agent",
-        "host": "127.0.0.1",
-        "port": 1,
-        "entrypoint": "app.py",
-        "resources_server": {"type": "resources_servers", "name": "vibench_resources_server"},
-        "model_server": {"type": "responses_api_models", "name": "policy_model"},
-        "artifact_dir": str(tmp_path / "artifacts"),
-    }
-    return VibenchAgentConfig.model_validate({**defaults, **settings})
-
-
 def agent(tmp_path: Path, gym: RecordingGym, script: str = BUILDS, **settings: Any) -> VibenchAgent:
-    return agent_with(ShellHarness(script), config(tmp_path, **settings), gym)
+    return agent_with(ShellHarness(script), agent_config(tmp_path / "artifacts", **settings), gym)
 
 
 async def post(served: VibenchAgent, path: str, body: dict[str, Any]) -> httpx.Response:
@@ -207,11 +194,13 @@ def test_bubblewrap_is_the_default_and_a_block_of_that_name_wins(tmp_path: Path)
 )
 def test_wrong_settings_are_refused(tmp_path: Path, settings: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        config(tmp_path, **settings)
+        agent_config(tmp_path / "artifacts", **settings)
 
 
 def test_another_version_of_opencode_is_the_images_matter(tmp_path: Path) -> None:
-    made = config(tmp_path, opencode_version="1.17.11", preinstalled_opencode=True)
+    made = agent_config(
+        tmp_path / "artifacts", opencode_version="1.17.11", preinstalled_opencode=True
+    )
 
     assert made.opencode_version == "1.17.11"
 

@@ -17,6 +17,7 @@ from nemo_gym.server_utils import ServerClient
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, PrivateAttr
 
+from vibench_gym.gym.agent.config import VibenchAgentConfig
 from vibench_gym.gym.agent.harnesses.base import BoxHarness, Harness
 from vibench_gym.gym.agent.harnesses.opencode.events import read_events
 from vibench_gym.gym.agent.server import VibenchAgent
@@ -24,15 +25,16 @@ from vibench_gym.gym.box.build_box import BoxCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
+    from pathlib import Path
 
     from vibench_gym.gym.agent.build import BuildResult
-    from vibench_gym.gym.agent.config import VibenchAgentConfig
     from vibench_gym.gym.agent.harnesses.base import HarnessTask, Program, Transcript
 
     BuildWith = Callable[..., Coroutine[Any, Any, BuildResult]]
 
 MODEL_SERVER = "policy_model"
 RESOURCES_SERVER = "vibench_resources_server"
+AGENT_SERVER = "vibench_opencode_agent"
 SESSION = "ses_1"
 CALL = (
     'curl -sS -m 20 -o /dev/null -H "x-session-id: ses_1" -H "content-type: application/json"'
@@ -102,6 +104,24 @@ class ShellHarness(BoxHarness):
     def read(self, output: bytes) -> Transcript:
         """OpenCode's events."""
         return read_events(output)
+
+
+def agent_config(artifacts: Path, **settings: Any) -> VibenchAgentConfig:
+    """An agent server's settings, with a store of its own.
+
+    Raises:
+        ValidationError: no such settings.
+    """
+    fixed: dict[str, Any] = {
+        "name": AGENT_SERVER,
+        "host": "127.0.0.1",
+        "port": 1,
+        "entrypoint": "app.py",
+        "resources_server": {"type": "resources_servers", "name": RESOURCES_SERVER},
+        "model_server": {"type": "responses_api_models", "name": MODEL_SERVER},
+        "artifact_dir": str(artifacts),
+    }
+    return VibenchAgentConfig.model_validate({**fixed, **settings})
 
 
 def agent_with(harness: Harness, config: VibenchAgentConfig, client: ServerClient) -> VibenchAgent:

@@ -14,10 +14,10 @@ from support.gym_servers.building import (
     CALL,
     STEP,
     ShellHarness,
+    agent_config,
     recording_gym,
 )
 from vibench_gym.core.errors import ConfigError
-from vibench_gym.gym.agent.config import VibenchAgentConfig
 from vibench_gym.gym.agent.harnesses.base import BoxHarness, TreeHarness
 from vibench_gym.gym.agent.harnesses.opencode.harness import OpenCode
 from vibench_gym.gym.agent.harnesses.opencode.install import ensure
@@ -95,19 +95,6 @@ class TestShellInABox(HarnessInBoxContract):
 # --- registry
 
 
-def config(tmp_path: Path, **settings: Any) -> VibenchAgentConfig:
-    fixed: dict[str, Any] = {
-        "name": "vibench_opencode_agent",
-        "host": "127.0.0.1",
-        "port": 1,
-        "entrypoint": "app.py",
-        "resources_server": {"type": "resources_servers", "name": "vibench_resources_server"},
-        "model_server": {"type": "responses_api_models", "name": "policy_model"},
-        "artifact_dir": str(tmp_path / "artifacts"),
-    }
-    return VibenchAgentConfig.model_validate({**fixed, **settings})
-
-
 def test_every_harness_is_registered_by_its_name() -> None:
     assert {"opencode", "oracle", "nop"} <= HARNESSES.keys()
     assert all(HARNESSES[name].name == name for name in HARNESSES)
@@ -117,14 +104,14 @@ def test_every_harness_is_registered_by_its_name() -> None:
 
 def test_a_name_that_is_not_registered_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValidationError, match="no harness 'shell', but opencode, oracle, nop"):
-        config(tmp_path, harness="shell")
+        agent_config(tmp_path, harness="shell")
 
 
 def test_one_line_registers_a_harness_with_its_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(HARNESSES, "shell", ShellHarness)
-    settings = config(tmp_path, harness="shell", harness_options={"script": STEP})
+    settings = agent_config(tmp_path, harness="shell", harness_options={"script": STEP})
     served = VibenchAgent(config=settings, server_client=recording_gym(1))
     served.setup_webserver()
 
@@ -151,7 +138,7 @@ def test_options_that_a_harness_does_not_take_stop_the_start(
 
 
 def test_settings_beside_the_harness_and_its_options_are_one(tmp_path: Path) -> None:
-    settings = config(
+    settings = agent_config(
         tmp_path,
         preinstalled_opencode=True,
         opencode_max_output_tokens=1000,
