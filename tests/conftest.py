@@ -35,7 +35,7 @@ ALLOWED_SKIPS = REPO / ".ci" / "allowed-skips"
 
 
 class FailuresAtOnce:
-    """Names a failed test when it failed: the long tests' summary may be 40 minutes away."""
+    """Names a failed test, and why, when it failed: a summary may be 40 minutes away."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -44,7 +44,11 @@ class FailuresAtOnce:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         if report.failed and terminal is not None:
-            terminal.write_line(f" {report.when}: {report.nodeid}", red=True)
+            lines = report.longreprtext.splitlines()
+            said = [line[1:].strip() for line in lines if line.startswith("E ")] or [*lines, ""][
+                -1:
+            ]
+            terminal.write_line(f" {report.when}: {report.nodeid}: {said[0][:300]}", red=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
