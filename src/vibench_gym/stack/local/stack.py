@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import AppStartFailed
 from vibench_gym.sandbox.zone.zone import Zone
+from vibench_gym.stack import postgres_session
 from vibench_gym.stack.base import Seed, StackUsage
 from vibench_gym.stack.lifecycle import MAX_SEED_BYTES, MAX_SEED_FILES, StackLifecycle
 from vibench_gym.stack.local.app_host import ZoneAppHost
@@ -115,3 +116,4 @@ class LocalStack(StackLifecycle):
             database = Database(zone, self._boxes.toolchain.postgres, self._config.database)
             with failure_is_ours():
                 await database.start()
+                await postgres_session.take_a_row(zone.connect)
