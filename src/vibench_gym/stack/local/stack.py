@@ -70,6 +70,10 @@ class LocalStack(StackLifecycle):
         """Whether the app is running, and its last words."""
         return replace(await super().app_status(), external_kill=self._external_kill())
 
+    async def database_trouble(self) -> str | None:
+        """What the database does instead of taking a table and a row; None where it takes them."""
+        return self._database.ended or await super().database_trouble()
+
     async def usage(self) -> StackUsage:
         """Memory, disk and processes of the whole stack."""
         usage = await self._zone.usage()
