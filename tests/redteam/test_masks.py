@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,11 @@ LOCK = f"""mkfifo lock
 PGAPPNAME=app psql -q $POSTGRES_DATABASE_URL < lock &
 until [ -e locked ]; do sleep 0.05; done
 {HONEST[START]}"""
+NO_PROCESS = f"""psql -q $POSTGRES_DATABASE_URL -v ON_ERROR_STOP=1 <<'E'
+copy (select 1) to program
+  'i=0; while [ $i -lt 200 ]; do sleep 3600 >/dev/null 2>&1 & i=$((i+1)); done; exit 0'
+E
+{HONEST[START]}"""
 COUNTS_ROWS = f"""rows=$(psql -tA $POSTGRES_DATABASE_URL -c 'table items' | wc -l)
 [ "$rows" = 0 ] || exit 1
 {HONEST[START]}"""
@@ -121,6 +127,12 @@ CASES = [
     attack("makes_its_role_read_only", "takes no row",
            {SETUP: set_up("alter role appuser set default_transaction_read_only = on;")},
            "seeding_control_row"),
+    pytest.param(
+        *attack("leaves_its_database_no_process", "takes no row", {START: NO_PROCESS},
+                "control_users").values,
+        id="leaves_its_database_no_process",
+        marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root has other uids to give"),
+    ),
     attack("locks_its_tables", "stands without its processes", {START: LOCK}, ALONE),
     attack("brings_a_psql_of_its_own", "stands without its processes",
            {SETUP: set_up(more=SHIM)}, ALONE),

@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import AppStartFailed
+from vibench_gym.sandbox.zone.uids import UidLease
 from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack import postgres_session
 from vibench_gym.stack.base import Seed, StackUsage
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.sandbox.exec_result import ExecResult
-    from vibench_gym.sandbox.zone.uids import UidLease
     from vibench_gym.stack.base import AppStatus
     from vibench_gym.stack.local.boxes import AppBoxes
     from vibench_gym.stack.toolchain.chromium import Chromium
@@ -109,13 +111,12 @@ class LocalStack(StackLifecycle):
             await self._zone.put_files("seeding", files)
 
     async def _control(self) -> None:
-        fresh = Zone(
-            snapshot=None,
-            state_bytes=self._config.state_bytes,
-            uids=self._zone.uids,
-            name="control",
-        )
-        async with fresh as zone:
+        # Uids of its own: a user's processes are counted together, and the app's may be too many.
+        uids = await asyncio.to_thread(UidLease.acquire)
+        fresh = Zone(snapshot=None, state_bytes=self._config.state_bytes, uids=uids, name="control")
+        async with contextlib.AsyncExitStack() as exits:
+            exits.callback(uids.release)
+            zone = await exits.enter_async_context(fresh)
             await zone.import_tree(self._template / "database", "database", "database")
             database = Database(zone, self._boxes.toolchain.postgres, self._config.database)
             with failure_is_ours():
