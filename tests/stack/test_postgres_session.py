@@ -188,6 +188,11 @@ async def rubbish(server: Server) -> None:
     await server.hears()
 
 
+async def full(server: Server) -> None:
+    server.says(b"Ecould not fork new process for connection\n\0")
+    await server.hears()
+
+
 async def silence(server: Server) -> None:
     await server.started()
     await server.hears()
@@ -210,6 +215,7 @@ def greedy(said: bytes) -> Behaviour:
         (nobody, "not permitted"),
         (certificates, "asks for kind 7"),
         (rubbish, "does not speak"),
+        (full, "cannot start a process"),
         (silence, "no answer within"),
         (greedy(b"r=a,s=YWJj,i=2000000000"), "2000000000 iterations"),
         (greedy(b"nothing"), "cannot be understood"),

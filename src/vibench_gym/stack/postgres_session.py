@@ -173,7 +173,9 @@ class Session:
         head = await self._reader.readexactly(5)
         length = int.from_bytes(head[1:], "big") - 4
         if not 0 <= length <= _MAX_MESSAGE:
-            raise OSError("what listens there does not speak PostgreSQL's protocol")
+            # A server that cannot start a process for us sends bare text, which begins with an E.
+            full = "its server cannot start a process for a connection"
+            raise OSError(full if head[:1] == b"E" else "it does not speak PostgreSQL's protocol")
         kind, data = head[:1], await self._reader.readexactly(length)
         if kind == b"E":
             raise DatabaseRefused(_error(data))

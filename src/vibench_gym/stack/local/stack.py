@@ -4,13 +4,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import AppStartFailed
-from vibench_gym.sandbox.zone.uids import UidLease
 from vibench_gym.sandbox.zone.zone import Zone
 from vibench_gym.stack import postgres_session
 from vibench_gym.stack.base import Seed, StackUsage
@@ -24,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vibench_gym.sandbox.exec_result import ExecResult
+    from vibench_gym.sandbox.zone.uids import UidLease
     from vibench_gym.stack.base import AppStatus
     from vibench_gym.stack.local.boxes import AppBoxes
     from vibench_gym.stack.toolchain.chromium import Chromium
@@ -74,7 +72,8 @@ class LocalStack(StackLifecycle):
 
     async def database_trouble(self) -> str | None:
         """What the database does instead of taking a table and a row; None where it takes them."""
-        return self._database.ended or await super().database_trouble()
+        trouble = self._database.ended or await super().database_trouble()
+        return trouble and (self._database.ended or trouble)
 
     async def usage(self) -> StackUsage:
         """Memory, disk and processes of the whole stack."""
@@ -111,12 +110,13 @@ class LocalStack(StackLifecycle):
             await self._zone.put_files("seeding", files)
 
     async def _control(self) -> None:
-        # Uids of its own: a user's processes are counted together, and the app's may be too many.
-        uids = await asyncio.to_thread(UidLease.acquire)
-        fresh = Zone(snapshot=None, state_bytes=self._config.state_bytes, uids=uids, name="control")
-        async with contextlib.AsyncExitStack() as exits:
-            exits.callback(uids.release)
-            zone = await exits.enter_async_context(fresh)
+        fresh = Zone(
+            snapshot=None,
+            state_bytes=self._config.state_bytes,
+            uids=self._zone.uids,
+            name="control",
+        )
+        async with fresh as zone:
             await zone.import_tree(self._template / "database", "database", "database")
             database = Database(zone, self._boxes.toolchain.postgres, self._config.database)
             with failure_is_ours():
