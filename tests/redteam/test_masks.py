@@ -117,10 +117,10 @@ CASES = [
            {SETUP: set_up("create function guard() returns event_trigger language plpgsql as $$"
                           " begin raise exception 'no'; end $$;"
                           " create event trigger guard on ddl_command_start"
-                          " execute function guard();")}, "seeding_control_row"),
+                          " execute function guard();")}, "seed_watched"),
     attack("makes_its_role_read_only", "takes no row",
            {SETUP: set_up("alter role appuser set default_transaction_read_only = on;")},
-           "seeding_control_row"),
+           "seed_watched"),
     attack("locks_its_tables", "stands without its processes", {START: LOCK}, ALONE),
     attack("brings_a_psql_of_its_own", "stands without its processes",
            {SETUP: set_up(more=SHIM)}, ALONE),

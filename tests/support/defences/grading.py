@@ -132,16 +132,6 @@ DEFENCES: Final = (
         ),
     ),
     defence(
-        "seeding_control_row",
-        "a fresh app's database takes a row, or the app is at fault",
-        (
-            _CONTROL,
-            "            if (did := await what_the_app_did(stack)) is not None:\n",
-            "            if (did := None) is not None:\n",
-        ),
-        (_START, "        self.app_did = await what_the_app_did(fresh)\n", ""),
-    ),
-    defence(
         "seed_watched",
         "what ends or refuses where a seed ran is the app's doing, if ours works",
         (_CONTROL, "if (how := await how_app_ended(stack)) is not None:", "if how := None:"),
