@@ -7,6 +7,7 @@ Every misbehaviour is the app's fault: a score, never a mask.
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -230,7 +231,7 @@ async def test_a_seed_that_works_only_once_by_hand_masks(lab: CounterLab) -> Non
 
 
 SABOTAGE = {
-    "full_disk": ("head -c 4G /dev/zero > /app/big", "does not fit"),
+    "full_disk": ("head -c 4G /dev/zero > /app/big", "does not fit|takes no row"),
     "no_programs": (
         (
             "for name in psql python3 cat touch; do"
@@ -254,7 +255,7 @@ async def test_an_app_that_breaks_the_ground_under_the_seeder_is_not_masked(
     assert rollout.reward == 0.0
     assert lab.plan.status is PlanStatus.SEEDING_FAILED
     assert lab.plan.app_fault
-    assert why in (lab.plan.error or "")
+    assert re.search(why, lab.plan.error or "")
 
 
 async def test_an_app_cannot_rewrite_the_seed_that_is_made_beside_it(lab: CounterLab) -> None:

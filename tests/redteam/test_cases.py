@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from support import defences
@@ -11,6 +13,9 @@ from support.attacks.case import ATTRIBUTE, Case, redteam, table
 
 if TYPE_CHECKING:
     import pytest
+
+HERE = Path(__file__).resolve().parent
+MODEL = HERE.parents[1] / "docs" / "threat-model.md"
 
 
 def cases(request: pytest.FixtureRequest) -> dict[str, Case]:
@@ -58,3 +63,16 @@ def test_a_test_is_made_a_case_without_changing_it() -> None:
     assert made is attack
     assert made() == 7
     assert getattr(made, ATTRIBUTE) == Case("page", "g", "e", ("d",))
+
+
+def test_every_way_to_a_mask_names_cases_that_there_are() -> None:
+    section = MODEL.read_text(encoding="utf-8").split("## What can an app do to be masked?")[1]
+    rows = [line for line in section.split("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 10
+    tests = [*HERE.glob("test_*.py"), *(HERE.parent / "faults").glob("test_*.py")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in tests)
+    for row in rows:
+        named = re.findall(r"`(\w+)`", row.split("|")[4])
+        assert named, row
+        missing = [name for name in named if not re.search(rf'"{name}"|def (test_)?{name}\(', text)]
+        assert not missing, row

@@ -92,6 +92,15 @@ for family, kind, proto in ((socket.AF_INET, socket.SOCK_RAW, 1), (17, socket.SO
         pass
 print("done")
 """
+_CLOCK = """
+import time
+try:
+    time.clock_settime(time.CLOCK_REALTIME, time.time() + 0.001)
+    print("set")
+except PermissionError:
+    pass
+print("done")
+"""
 _KERNEL = """cd /proc/sys; for file in kernel/core_pattern vm/overcommit_memory kernel/hostname; do
 (echo '|/app/evil' > $file) 2>&1 | grep -vq 'Read-only' && echo $file; done; echo done"""
 _SYSTEM = """for folder in / /usr /usr/bin /etc /lib /dev /run /opt; do
@@ -134,6 +143,14 @@ ulimit -f unlimited 2> /dev/null && echo files; ls /sys/fs/cgroup 2> /dev/null; 
             "no_capabilities",
             python(_RAW + "print(open('/proc/self/status').read().split('CapPrm:')[1][1:17])"),
             "done\n0000000000000000\n",
+        ),
+        attack(
+            "sets_the_clock",
+            "be masked, for a clock that jumped under its plan",
+            "refused",
+            "no_capabilities",
+            python(_CLOCK + "print(open('/proc/self/status').read().split('CapBnd:')[1][:18])"),
+            "done\n\t0000000000000000\n\n",
         ),
         attack(
             "names_a_core_handler",

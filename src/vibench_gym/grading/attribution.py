@@ -16,7 +16,7 @@ machinery is at fault. This is what masks a plan, and the control that comes bef
     VerdictUnusable         one correction per step, and the app still runs
     BudgetExceeded          the app still runs; its own slowness has a budget that fails the step
     a defect of ours        none
-    SeedingFailed           an empty script can be applied to a fresh app, its database answers
+    SeedingFailed           the controls of `seeding/control.py`; so does a seeder's BudgetExceeded
 
 What never masks, whatever the app does:
 
@@ -26,7 +26,7 @@ What never masks, whatever the app does:
     its page takes the browser down, or hangs it                  the step at hand fails
     it is slow beyond the plan's app time                         the step at hand fails
     it stops its database, fills its disk, eats its memory        its pages fail, so do checks
-    it cannot take even an empty seed, or its database is gone    seeding_failed, its fault, 0
+    it breaks a seed: its end, its database's, its triggers ...   seeding_failed, its fault, 0
     it takes the seeder's browser down                            seeding goes on by shell
     it is missing, rejected, too large, without scripts           build failed, 0
 
@@ -36,10 +36,7 @@ fault of ours looks the same. So it is where a box or a database was killed from
 that is short of memory does: no app can kill bubblewrap or the first process of a box. The second
 attempt is the score. Any other process of the app's may have killed itself: that counts at once.
 
-What an app can still do towards a mask: refuse a seed in ways that look like missing features (by
-rule 11 that is the grader's), and talk a judge into contradicting itself twice in one step. The
-first is bounded by the control, the second by marking and flagging what the app says; both are
-visible in the record.
+What an app can still do towards a mask stands in docs/threat-model.md, beside what it cannot.
 """
 
 from __future__ import annotations
@@ -47,9 +44,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from vibench_gym.core.errors import GraderFault, SeedingFailed, SubmissionFault
+from vibench_gym.core.errors import GraderFault, SubmissionFault
 from vibench_gym.grading.untrusted_text import clip
-from vibench_gym.stack.base import Seed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -58,10 +54,6 @@ if TYPE_CHECKING:
     from vibench_gym.stack.base import PreparedApp, Stack
 
 _LAST_WORDS = 600
-_EMPTY_SEED = Seed(files={"seed.sh": b"exit 0\n"})
-_ASK_DATABASE = 'psql "$POSTGRES_DATABASE_URL" -tAc "select 1"'
-_ASK_TIMEOUT_S = 20.0
-_NO_SUCH_PROGRAM = 127
 
 
 async def how_app_ended(stack: Stack) -> str | None:
@@ -100,39 +92,6 @@ async def browser_works(
         return True
     except GraderFault:
         return False
-
-
-async def why_unseedable(prepared: PreparedApp) -> str | None:
-    """Control for a seeding that failed: can an app be seeded at all that nobody has touched?
-
-    On a fresh stack a script that does nothing is applied, which ends and starts the app once; it
-    has to be still there afterwards, and the database is asked for a one. What does not work there,
-    the app or its set-up has broken; the answer says what, None if all of it works.
-
-    Raises:
-        GraderFault: the control could not be made.
-    """
-    try:
-        async with prepared.stack() as stack:
-            result = await stack.apply_seed(_EMPTY_SEED)
-            if result.return_code != 0:
-                said = clip((result.stdout + result.stderr).strip(), _LAST_WORDS)
-                return f"a script that does nothing ends with {result.return_code}: {said}"
-            if await _meddled(stack):
-                return "its processes write into the seed's folder"
-            asked = await stack.exec(_ASK_DATABASE, timeout_s=_ASK_TIMEOUT_S)
-    except SubmissionFault as fault:
-        return str(fault)
-    if asked.return_code in {0, _NO_SUCH_PROGRAM}:
-        return None
-    return f"its database does not answer: {clip(asked.stderr.strip(), _LAST_WORDS)}"
-
-
-async def _meddled(stack: Stack) -> bool:
-    try:
-        return (await stack.read_seed_folder()).files != _EMPTY_SEED.files
-    except SeedingFailed:  # more is there than a seed may hold
-        return True
 
 
 def _port(url: str) -> int:

@@ -129,8 +129,32 @@ class Stack(Protocol):
         """
         ...
 
+    async def stop_app(self) -> None:
+        """End the app and all that it started; the database stays. Safe to call twice.
+
+        `restart_app` and `apply_seed` start it again.
+        """
+        ...
+
     async def app_status(self) -> AppStatus:
         """Whether the app is running, and its last words."""
+        ...
+
+    async def database_trouble(self) -> str | None:
+        """What the app's database does instead of taking the app's user, a table and a row.
+
+        None where it takes them. Asked without any program or file of the app's; what a restart
+        after a crash takes is waited for.
+        """
+        ...
+
+    async def disarm_database(self) -> str | None:
+        """Take away what acts by itself in the app's database; tables and data stay.
+
+        Triggers, event triggers, rules, row policies, checks that look at the session, and settings
+        of roles, databases and the server. While the app is stopped all other sessions are ended,
+        too. None, or why it could not be done.
+        """
         ...
 
     async def usage(self) -> StackUsage:

@@ -22,10 +22,11 @@ from vibench_gym.core.errors import (
 )
 from vibench_gym.sandbox.exec_result import ExecResult
 from vibench_gym.sandbox.zone.box import StateLimitReached
-from vibench_gym.stack import envfile
+from vibench_gym.stack import envfile, postgres_session
 from vibench_gym.stack.app_model import app_model_route
 from vibench_gym.stack.app_server import AppServer
 from vibench_gym.stack.base import Seed
+from vibench_gym.stack.disarm import disarm
 from vibench_gym.stack.postgres import PostgresNotStarted
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class StackLifecycle(ABC):
         self._config = config
         self._network = network
         self._server = AppServer(app_host, config, log_path)
+        self._connect = app_host.connect
         self._seed = seed
         self._timings: dict[str, float] = {}
         self._on_leaving = contextlib.AsyncExitStack()
@@ -165,9 +167,30 @@ class StackLifecycle(ABC):
         """
         await self._server.restart(envfile.allowed(env or {}))
 
+    async def stop_app(self) -> None:
+        """End the app and all that it started; the database stays."""
+        await self._server.stop()
+
     async def app_status(self) -> AppStatus:
         """Whether the app is running, and its last words."""
         return await self._server.status()
+
+    async def database_trouble(self) -> str | None:
+        """What the database does instead of taking a table and a row; None where it takes them."""
+        try:
+            await postgres_session.take_a_row(self._connect)
+        except postgres_session.DatabaseRefused as refused:
+            return str(refused)
+        return None
+
+    async def disarm_database(self) -> str | None:
+        """Take away what acts by itself in the database; None, or why it could not be done."""
+        running = (await self._server.status()).running
+        try:
+            await disarm(self._connect, alone=not running)
+        except postgres_session.DatabaseRefused as refused:
+            return str(refused)
+        return None
 
     async def healthy(self) -> bool:
         """Whether a fresh stack's database from the template still comes up."""

@@ -51,7 +51,7 @@ SETTINGS = {
 
 
 class PostgresNotStarted(Exception):
-    """The server ended or did not answer in time; the message holds its last words."""
+    """The server ended, or does not work; the message holds its last words."""
 
 
 @contextlib.contextmanager

@@ -130,13 +130,11 @@ async def test_a_script_that_fails_is_handed_back_with_what_it_printed(lab: Lab)
     assert "ended with 1 on a fresh app: no such table" in told(seeder)[0]
 
 
-@pytest.mark.parametrize("kind", ["gave_up", "failing_script", "timeout", "app_after_seed"])
+@pytest.mark.parametrize("kind", ["gave_up", "failing_script", "timeout"])
 async def test_a_state_that_is_not_reached_is_the_graders_fault(lab: Lab, kind: str) -> None:
     def tried() -> FakeStack:
         if kind == "timeout":
             return FakeStack(seed_result=replace(FAILED, return_code=125, error_type="timeout"))
-        if kind == "app_after_seed":
-            return FakeStack(restart_error=AppStartFailed("exit code 1"))
         return FakeStack(seed_result=FAILED)
 
     for _ in range(2):
@@ -145,6 +143,7 @@ async def test_a_state_that_is_not_reached_is_the_graders_fault(lab: Lab, kind: 
         else:
             delivering(lab, tried(), tried(), tried())
         lab.stacks.queued.append(FakeStack())  # the control
+        lab.stacks.queued.extend((tried(), tried()))  # the same seed without parts of the app's
     give_up: Call = ("give_up", {"reason": "no way in"})
     made = [give_up] if kind == "gave_up" else [DONE, DONE, DONE]
     lab.seeders(agent(made), agent(made))

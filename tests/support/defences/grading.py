@@ -9,6 +9,8 @@ from typing import Final
 from support.defences.edit import defence
 
 _ATTRIBUTION = "grading/attribution.py"
+_CONTROL = "grading/seeding/control.py"
+_START = "grading/plan/starting_state.py"
 _HYGIENE = "grading/untrusted_text.py"
 _CSP = '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';'
 
@@ -118,12 +120,59 @@ DEFENCES: Final = (
     defence(
         "seeding_control_watched",
         "an app that gets at the control's seed all the same is found out there",
-        (_ATTRIBUTION, "        if await _meddled(stack):\n", "        if not stack:\n"),
+        (_CONTROL, "            if await _meddled(stack):\n", "            if not stack:\n"),
     ),
     defence(
         "seeding_control",
         "an app that does not stand even an empty seed is at fault itself",
-        ("grading/plan/attempt.py", "if broken is None:\n", "if broken is None or fault:\n"),
+        (
+            "grading/plan/attempt.py",
+            "if why is None:\n            raise",
+            "if fault:\n            raise",
+        ),
+    ),
+    defence(
+        "seed_watched",
+        "what ends or refuses where a seed ran is the app's doing, if ours works",
+        (_CONTROL, "if (how := await how_app_ended(stack)) is not None:", "if how := None:"),
+        (_CONTROL, "if trouble is None or not await stack.healthy():", "if stack:"),
+    ),
+    defence(
+        "start_on_a_seed",
+        "an app that does not come up on a seed that ran has not started",
+        (_START, "                self.app_did = problem\n", "                pass\n"),
+    ),
+    defence(
+        "seed_without_database_code",
+        "a seed that stands where nothing acts in the database was broken by what does",
+        (_CONTROL, "if await stack.disarm_database() is not None:", "if not stack:"),
+    ),
+    defence(
+        "seed_without_the_app",
+        "a seed that stands without the app's processes and programs was broken by them",
+        (
+            _CONTROL,
+            '        ("its processes, its programs and what acts in its database", True),\n',
+            "",
+        ),
+    ),
+    defence(
+        "seeder_budget_controlled",
+        "a seeder that is worn out is no fault of ours before the controls",
+        (
+            _START,
+            "SEEDER_LOST: Final = (SeedingFailed, BudgetExceeded, ModelSilent)",
+            "SEEDER_LOST: Final = (SeedingFailed,)",
+        ),
+    ),
+    defence(
+        "seeder_withheld",
+        "what the seeder's provider refuses to read is the app's",
+        (
+            "grading/seeding/seeder.py",
+            '            self.withheld = str(event.detail["why"])\n',
+            "            self.withheld = None\n",
+        ),
     ),
     defence(
         "app_gone_is_its_fault",

@@ -20,18 +20,19 @@ from vibench_gym.core.errors import (
     AppStartFailed,
     BrowserFailed,
     BudgetExceeded,
-    SeedingFailed,
     VerdictUnusable,
 )
 from vibench_gym.core.scoring.scorecard import check_verdicts
 from vibench_gym.core.status import PlanStatus
-from vibench_gym.grading.attribution import browser_works, how_app_ended, why_unseedable
-from vibench_gym.grading.plan.starting_state import PlanSeeding
+from vibench_gym.grading.attribution import browser_works, how_app_ended
+from vibench_gym.grading.plan.starting_state import SEEDER_LOST, PlanSeeding
 from vibench_gym.grading.qa.agent import QaAgent, QaTask
 from vibench_gym.grading.qa.verdict_recorder import VerdictRecorder
+from vibench_gym.grading.seeding.control import why_unseedable
 from vibench_gym.grading.teardown import close_shielded
 
 if TYPE_CHECKING:
+    from vibench_gym.core.errors import GraderFault
     from vibench_gym.core.verdict import Evidence
     from vibench_gym.grading.plan.attempt_resources import AttemptResources
     from vibench_gym.grading.recording_browser import RecordingBrowser
@@ -106,8 +107,8 @@ class PlanAttempt:
         seeding = PlanSeeding(resources)
         try:
             delivery = await seeding.run(exits)
-        except SeedingFailed as fault:
-            return await self._seeding_failed(fault)
+        except SEEDER_LOST as fault:
+            return await self._seeding_failed(fault, seeding)
         self.seeded = delivery.seed is not None
         if seeding.stack is None:
             return await self._unseeded(exits, delivery.summary)
@@ -117,17 +118,20 @@ class PlanAttempt:
         self._resources.tell("stack", "starting the app")
         return _StartingState(await self._resources.stand_up(exits), summary)
 
-    async def _seeding_failed(self, fault: SeedingFailed) -> AttemptOutcome:
-        """The app's fault only if it does not stand even an empty seed (rule 11).
+    async def _seeding_failed(self, fault: GraderFault, seeding: PlanSeeding) -> AttemptOutcome:
+        """The app's fault if it broke the seed, by what was seen or by a control (rule 11).
 
         Raises:
-            SeedingFailed: it does; the fault is the grader's.
+            GraderFault: the given one; nothing shows that the app had a hand in it.
         """
-        with self._resources.watch.phase("control"):
-            broken = await why_unseedable(self._resources.context.prepared)
-        if broken is None:
+        resources = self._resources
+        why = seeding.app_did
+        if why is None:
+            with resources.watch.phase("control"):
+                why = await why_unseedable(resources.context.prepared, seeding.last_seed)
+        if why is None:
             raise fault
-        why = f"nothing can be seeded into this app: {broken}"
+        resources.note_error(str(fault))
         return AttemptOutcome(PlanStatus.SEEDING_FAILED, why, retry_reason=why)
 
     async def _test(

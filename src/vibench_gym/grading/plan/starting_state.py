@@ -12,12 +12,14 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.core.errors import BrowserFailed, SubmissionFault
+from vibench_gym.core.errors import BrowserFailed, BudgetExceeded, SeedingFailed, SubmissionFault
 from vibench_gym.grading.attribution import browser_works
 from vibench_gym.grading.events import Stopwatch
+from vibench_gym.grading.seeding.control import left_seed, what_the_app_did
 from vibench_gym.grading.seeding.seeder import SEEDING, Delivery, Seeder
 from vibench_gym.grading.seeding.tools import output_of
 from vibench_gym.grading.teardown import close_shielded
+from vibench_gym.llm.loop import ModelSilent
 
 if TYPE_CHECKING:
     from vibench_gym.grading.plan.attempt_resources import AttemptResources
@@ -26,10 +28,16 @@ if TYPE_CHECKING:
 
 MAX_REOPENED: Final = 2
 """Browsers that the app may take down while it is seeded, before the seeder gets no other."""
+SEEDER_LOST: Final = (SeedingFailed, BudgetExceeded, ModelSilent)
+"""How a seeding ends in which the seeder did not manage, whoever stood in its way."""
 
 
 class PlanSeeding:
-    """Seeds one attempt. `stack` is the one the accepted delivery stands on."""
+    """Seeds one attempt. `stack` is the one the accepted delivery stands on.
+
+    After a failure `app_did` says what the app was seen to do to the last delivery, or to the
+    seeder itself, and `last_seed` is what was last delivered, or left undelivered.
+    """
 
     def __init__(self, resources: AttemptResources) -> None:
         self._resources = resources
@@ -38,13 +46,15 @@ class PlanSeeding:
         self._reopened = 0
         self._seeder_stack: Stack | None = None
         self.stack: Stack | None = None
+        self.app_did: str | None = None
+        self.last_seed: Seed | None = None
 
     async def run(self, exits: contextlib.AsyncExitStack) -> Delivery:
         """Have the state worked out and delivered; `exits` gets the stack it stands on.
 
         Raises:
             AppStartFailed, AppSetupFailed: the unseeded app does not come up.
-            SeedingFailed: there is no delivery that stands.
+            SeedingFailed, BudgetExceeded, ModelSilent: there is no delivery that stands.
             GraderFault, OperatorFault: as the seeder's parts raise them.
         """
         exits.push_async_callback(self._tried.aclose)
@@ -67,10 +77,14 @@ class PlanSeeding:
                 flags=resources.flags,
                 watch=resources.watch,
             )
-            async with resources.model("seeder") as model:
-                return await seeder.run(
-                    model, today=resources.clock.today, assets=resources.context.asset_names
-                )
+            try:
+                async with resources.model("seeder") as model:
+                    return await seeder.run(
+                        model, today=resources.clock.today, assets=resources.context.asset_names
+                    )
+            except SEEDER_LOST:
+                await self._look_at(seeder, stack)
+                raise
         finally:
             with resources.watch.phase("teardown"):
                 await close_shielded(self._scratch.aclose(), resources.note_error)
@@ -78,7 +92,8 @@ class PlanSeeding:
     async def _try(self, seed: Seed) -> str | None:
         """Apply a seed on a fresh stack, which is kept if the seed stands; else why it does not."""
         resources = self._resources
-        self.stack = None
+        self.stack = self.app_did = None
+        self.last_seed = seed
         await self._tried.aclose()
         fresh = await resources.stand_up(self._tried)
         if not seed.files:
@@ -88,16 +103,29 @@ class PlanSeeding:
             with resources.watch.phase("seed_apply"):
                 result = await fresh.apply_seed(seed)
         except SubmissionFault as fault:
+            problem = f"seed.sh ran, but the app does not come up after it: {fault}"
+            if (await fresh.app_status()).external_kill is None:
+                self.app_did = problem
             await self._tried.aclose()
-            return f"seed.sh ran, but the app does not come up after it: {fault}"
+            return problem
         resources.log.add("shell", SEEDING, command="bash seed.sh", code=result.return_code)
         if result.return_code == 0:
             self.stack = fresh
             return None
+        self.app_did = await what_the_app_did(fresh)
         await self._tried.aclose()
         how = "timed out" if result.error_type == "timeout" else f"ended with {result.return_code}"
         printed = output_of(result, resources.context.config.shell_output_chars)
         return f"seed.sh {how} on a fresh app: {printed}"
+
+    async def _look_at(self, seeder: Seeder, stack: Stack) -> None:
+        """Note what the app did to the seeder's own stack, and the seed that lies there."""
+        if self.app_did is None and seeder.withheld is not None:
+            self.app_did = f"the seeder's provider refuses to read what it shows: {seeder.withheld}"
+        if self.app_did is None:
+            self.app_did = await what_the_app_did(stack)
+        if self.last_seed is None and self.app_did is None:
+            self.last_seed = await left_seed(stack)
 
     async def _reopen(self) -> RecordingBrowser | None:
         """A browser again, after a control that says the app took it down.

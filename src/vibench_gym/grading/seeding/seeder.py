@@ -30,7 +30,7 @@ from vibench_gym.grading.seeding.tools import (
 )
 from vibench_gym.grading.untrusted_text import as_data, clip
 from vibench_gym.llm.base import Message
-from vibench_gym.llm.loop import LoopBudget, ToolLoop
+from vibench_gym.llm.loop import LoopBudget, LoopEvent, ToolLoop
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -99,6 +99,8 @@ class Seeder:
         self._deliveries = 0
         self._delivery: Delivery | None = None
         self._gave_up: str | None = None
+        self.withheld: str | None = None
+        """Why the endpoint was shown the app's last words blanked out; None if it read them."""
 
     async def run(self, model: MeteredModel, *, today: str, assets: Sequence[str]) -> Delivery:
         """Work out and deliver the starting state.
@@ -127,11 +129,18 @@ class Seeder:
                 model_seconds=self._config.model_time_per_plan_s,
             ),
             done=lambda: self._delivery is not None or self._gave_up is not None,
+            on_event=self._note,
         )
         await loop.run()
         if self._delivery is None:
             raise SeedingFailed(self._gave_up or "the seeder stopped without a delivery")
         return self._delivery
+
+    def _note(self, event: LoopEvent) -> None:
+        # Only words of the app's are blanked out, and only where an answer without them came.
+        if event.kind == "withheld" and event.detail["blind"]:
+            self.withheld = str(event.detail["why"])
+            self._log.add("error", SEEDING, error=f"withheld from the seeder: {self.withheld}")
 
     @property
     def tools(self) -> Sequence[ToolSpec]:

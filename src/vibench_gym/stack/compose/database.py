@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.stack import postgres
+from vibench_gym.stack import postgres, postgres_session
 from vibench_gym.stack.compose import file_transfer
 from vibench_gym.stack.compose.project import Project
 
@@ -53,6 +53,7 @@ async def control(engine: Engine, config: StackConfig, template: Path) -> None:
         await file_transfer.restore(project)
         with postgres.failure_is_ours():
             await start_database(project)
+            await postgres_session.take_a_row(project.connect)
 
 
 async def _last_words(project: Project) -> str:

@@ -50,6 +50,12 @@ class Database:
         unasked = self._box is not None and self._box.killed_unasked
         return "PostgreSQL was killed from outside of its box" if unasked else None
 
+    @property
+    def ended(self) -> str | None:
+        """That the server has ended although nobody here stopped it; None while it runs."""
+        code = None if self._box is None else self._box.returncode
+        return None if code is None else f"PostgreSQL ended with {code}"
+
     async def initialise(self) -> None:
         """Make an empty cluster with the app's user and database in the zone's state.
 

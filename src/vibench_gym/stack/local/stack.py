@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import AppStartFailed
 from vibench_gym.sandbox.zone.zone import Zone
+from vibench_gym.stack import postgres_session
 from vibench_gym.stack.base import Seed, StackUsage
 from vibench_gym.stack.lifecycle import MAX_SEED_BYTES, MAX_SEED_FILES, StackLifecycle
 from vibench_gym.stack.local.app_host import ZoneAppHost
@@ -69,6 +70,11 @@ class LocalStack(StackLifecycle):
         """Whether the app is running, and its last words."""
         return replace(await super().app_status(), external_kill=self._external_kill())
 
+    async def database_trouble(self) -> str | None:
+        """What the database does instead of taking a table and a row; None where it takes them."""
+        trouble = self._database.ended or await super().database_trouble()
+        return trouble and (self._database.ended or trouble)
+
     async def usage(self) -> StackUsage:
         """Memory, disk and processes of the whole stack."""
         usage = await self._zone.usage()
@@ -115,3 +121,4 @@ class LocalStack(StackLifecycle):
             database = Database(zone, self._boxes.toolchain.postgres, self._config.database)
             with failure_is_ours():
                 await database.start()
+                await postgres_session.take_a_row(zone.connect)

@@ -135,6 +135,31 @@ class StackContract:
             await stack.restart_app({"CONTRACT": "2"})
             _require((await stack.app_status()).running, "the app runs after a restart")
 
+    async def test_app_stops_and_its_database_stays(self, prepared: PreparedApp) -> None:
+        """A stopped app serves nothing, its database still takes rows; it can be started again."""
+        async with prepared.stack() as stack:
+            await stack.stop_app()
+            await stack.stop_app()
+            status = await stack.app_status()
+            _require(not status.running, "a stopped app does not run")
+            port = urlsplit(stack.url).port or 0
+            _require(port not in status.listening_ports, "a stopped app does not listen")
+            _require(await stack.database_trouble() is None, "the database outlives its app")
+            await stack.restart_app()
+            _require((await stack.app_status()).running, "a stopped app can be started")
+
+    async def test_database_can_be_disarmed(self, prepared: PreparedApp) -> None:
+        """What acts in a database can be taken away, with the app and without; both stay usable."""
+        async with prepared.stack() as stack:
+            for _ in range(2):
+                trouble = await stack.disarm_database()
+                _require(trouble is None, f"it cannot be disarmed: {trouble}")
+                _require(await stack.database_trouble() is None, "it takes a row afterwards")
+                await stack.stop_app()
+            seeded = await stack.apply_seed(SEED)
+            _require(seeded.return_code == 0, f"seed.sh gave {seeded!r}")
+            _require((await stack.app_status()).running, "a seed starts a stopped app")
+
     async def test_usage_and_health_are_known(self, prepared: PreparedApp) -> None:
         """A standing stack uses something, and our own parts work."""
         async with prepared.stack() as stack:

@@ -45,6 +45,12 @@ class FakeStack:
     commands: dict[str, ExecResult] = field(default_factory=dict)
     """Answers of `exec` by exact command."""
     on_exec: Callable[[str], ExecResult] | None = None
+    trouble: str | None = None
+    """What `database_trouble` answers."""
+    disarm_trouble: str | None = None
+    """What `disarm_database` answers."""
+    disarmed_seed_result: ExecResult | None = None
+    """What `apply_seed` answers after `disarm_database`, where that differs."""
     is_healthy: bool = True
     timings: dict[str, float] = field(default_factory=dict)
     seed: Seed | None = None
@@ -52,6 +58,7 @@ class FakeStack:
     calls: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
     """What `restart_app` and seeds added to the app's environment."""
+    disarmed: bool = False
     entered: bool = False
     exited: bool = False
 
@@ -98,9 +105,11 @@ class FakeStack:
         """Keep the seed, restart the app where its script succeeds."""
         self.calls.append("apply_seed")
         self.seed_folder = seed
-        if self.seed_result.return_code == 0:
+        other = self.disarmed_seed_result if self.disarmed else None
+        result = other or self.seed_result
+        if result.return_code == 0:
             await self.restart_app(seed.env)
-        return self.seed_result
+        return result
 
     async def restart_app(self, env: Mapping[str, str] | None = None) -> None:
         """Raise `restart_error`, or run again with `env` added."""
@@ -111,9 +120,24 @@ class FakeStack:
         self.env.update(env or {})
         self.status = RUNNING
 
+    async def stop_app(self) -> None:
+        """Run no more."""
+        self.calls.append("stop_app")
+        self.status = replace(self.status, running=False, exit_code=0, listening_ports=())
+
     async def app_status(self) -> AppStatus:
         """The scripted status."""
         return self.status
+
+    async def database_trouble(self) -> str | None:
+        """What was scripted."""
+        return self.trouble
+
+    async def disarm_database(self) -> str | None:
+        """What was scripted; without trouble, `disarmed_seed_result` counts from here on."""
+        self.calls.append("disarm_database")
+        self.disarmed = self.disarm_trouble is None
+        return self.disarm_trouble
 
     async def usage(self) -> StackUsage:
         """Constant, non-zero numbers."""
