@@ -52,6 +52,10 @@ _CONTROL: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 """But for tab and line feed; with the other line breaks and halves of surrogate pairs."""
 _SHOWN_AS_SUCH: Final = re.compile(f"({_HONEST})|[{_CONTROL}{_HIDDEN}]")
 _UNSEEN: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff" + _HIDDEN + "]")
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_JSON_ESCAPE: Final = re.compile(
+    r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(\\ud[89a-f][0-9a-f]{2})|\\."
+)
 _ESCAPED: Final = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\u([0-9a-f]{4})")
 _MORE: Final = "  | "
 
@@ -83,13 +87,26 @@ def visible_lines(text: str) -> str:
 def visible_json(value: BaseModel | Any, *, indent: int | None = 2) -> str:
     """JSON in which such characters are escaped: a reader of it gets the value as it was.
 
+    But for half a surrogate pair, as in `strict_json`.
+
     Raises:
         ValueError: a number is not finite.
     """
     data = value.model_dump(mode="python") if isinstance(value, BaseModel) else value
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
+    text = _HALF.sub(lambda match: f"\\{escaped(match[0])}", text)
     # Outside of strings there are none, and inside an escape means the same.
     return _SHOWN_AS_SUCH.sub(_shown, text)
+
+
+def strict_json(text: str) -> str:
+    """ASCII JSON without halves of surrogate pairs, which strict readers refuse with all the rest.
+
+    A half becomes the text of its escape.
+    """
+    if "\\ud" not in text:
+        return text
+    return _JSON_ESCAPE.sub(lambda match: f"\\{match[0]}" if match[1] else match[0], text)
 
 
 def as_written(text: str, also: str = "") -> str:
