@@ -127,6 +127,8 @@ class SetupRecord(Record):
     python_version: str
     node_version: str
     blocked_hosts: dict[str, int] = {}
+    refused_requests: dict[str, int] = {}
+    """Requests that the mirror does not carry out, by method or kind."""
     dropped_members: tuple[str, ...] = ()
 
 

@@ -68,7 +68,7 @@ DEFENCES: Final = (
     defence(
         "lines_marked",
         "a text of several lines makes none that looks like one of ours",
-        ("core/shown_text.py", 'replace("\n", f"\n{_MORE}")', 'replace("\n", "\n")'),
+        ("core/shown_text.py", r'.replace("\n", f"\n{_MORE}")', ""),
     ),
     defence(
         "log_lines_shown",
@@ -80,8 +80,8 @@ DEFENCES: Final = (
         "JSON of ours can be looked at in a terminal, and always be written",
         (
             "core/shown_text.py",
-            "return _SHOWN_AS_SUCH.sub(_shown, text)\n\n\ndef as_written",
-            "return text\n\n\ndef as_written",
+            "return _SHOWN_AS_SUCH.sub(_shown, text)\n\n\ndef strict_json",
+            "return text\n\n\ndef strict_json",
         ),
     ),
     defence(
