@@ -277,4 +277,4 @@ def test_no_text_of_an_apps_passes_for_a_line_of_ours(text: str) -> None:
     assert all(line.startswith("> ") for line in marked.split("\n"))
     assert marked.splitlines() == marked.split("\n")
     assert "[end of page data" not in marked
-    assert len(as_data(text, 50)) <= 50 * 8
+    assert len(as_data(text, 80)) <= 80

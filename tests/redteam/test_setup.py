@@ -176,7 +176,7 @@ t --noproxy '*' http://169.254.169.254/; t --noproxy '*' http://1.1.1.1/
     "setup",
     gain="send what it learned to a host of its own, or read the host's metadata",
     expected="refused and counted, nothing written",
-    defences=["mirror_hosts", "mirror_reads_only"],
+    defences=["mirror_hosts", "mirror_reads_only", "refused_writes_counted"],
 )
 async def test_ways_out_of_setup(twins: VariantGrader, seen: Seen) -> None:
     twins.stack = twins.stack.model_copy(update={"egress": "registries", "setup_timeout_s": 60.0})
@@ -189,6 +189,7 @@ async def test_ways_out_of_setup(twins: VariantGrader, seen: Seen) -> None:
     assert len(codes) == 11
     assert not any(code.startswith("2") for code in codes)
     assert {"evil.example", "169.254.169.254"} <= set(blocked)
+    assert graded.setup.refused_requests == {"POST": 1, "PUT": 1, "DELETE": 1}
 
 
 @redteam(

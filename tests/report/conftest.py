@@ -146,6 +146,7 @@ def run(tmp_path: Path) -> Path:
                 python_version="3.12.1",
                 node_version="22.20.0",
                 blocked_hosts={"cdn.example": 2},
+                refused_requests={"PUT": 3},
                 dropped_members=("../evil",),
             ),
             timings=(PhaseTiming(phase="setup", seconds=2.1),),

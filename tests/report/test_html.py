@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import pytest
 from playwright.async_api import Browser, async_playwright
 
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.records import canonical_json
 from vibench_gym.report.html import write_report
 
 if TYPE_CHECKING:
@@ -50,11 +52,22 @@ def test_shows_verdicts_reasons_quotes_and_faults(run: Path) -> None:
         "grader_model_failed",
         "not buildable",
         "cdn.example",
+        "PUT (3)",
         "../evil",
         "Python 3.12.1",
         "running",
     ):
         assert text in page, text
+
+
+def test_what_a_browser_would_hide_or_reorder_is_shown(run: Path) -> None:
+    odd = "a\u202eb\u200bc\x1b[31md\ud83d"
+    for path in run.rglob("rollout.json"):
+        record = {**json.loads(path.read_text(encoding="utf-8")), "artifact_message": odd}
+        path.write_text(canonical_json(record), encoding="utf-8")
+    page = write_report(run).read_text(encoding="utf-8")
+    assert "a\\u202eb\\u200bc\\u001b[31md\\ud83d" in page
+    assert not re.search("[\x00-\x08\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e]", page)
 
 
 def test_an_empty_folder_is_the_operators_fault(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class FakeRegistry:
             return httpx.Response(301, headers={"Location": "/simple/pkg/"})
         if path == "/simple/away/":
             return httpx.Response(302, headers={"Location": "https://elsewhere.example/"})
-        return httpx.Response(404)
+        return httpx.Response(304 if path == "/simple/odd/" else 404)
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -95,6 +95,23 @@ class Mirrored:
     async def get(self, path: str, **headers: str) -> httpx.Response:
         """Ask the mirror for a path."""
         return await self.client.get(f"http://127.0.0.1:{self.port}{path}", headers=headers)
+
+    async def to_the_end(self, data: bytes) -> tuple[bytes, bool]:
+        """Send bytes and read until the mirror ends the connection; whether it did, in 30 s."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        answer = b""
+        try:
+            writer.write(data)
+            async with asyncio.timeout(30):
+                while more := await reader.read(64 * 1024):
+                    answer += more
+        except TimeoutError:
+            return answer, False
+        except ConnectionError:
+            pass
+        finally:
+            writer.transport.abort()
+        return answer, True
 
     async def raw(self, text: str) -> bytes:
         """Send a text with the line ends of HTTP; all that comes back within 10 s."""

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from vibench_gym.cli.console import ERR, Progress, print_grades, print_json
+from vibench_gym.cli.console import ERR, Progress, print_grades, print_json, shown
 from vibench_gym.core.errors import OperatorFault
 
 GRADED, NOT_ALL_GOOD, OPERATOR = 0, 1, 2
@@ -284,5 +283,5 @@ def main() -> None:
     try:
         app()
     except OperatorFault as fault:
-        ERR.print(Text(f"{type(fault).__name__}: {fault}", style="red"), soft_wrap=True)
+        ERR.print(shown(f"{type(fault).__name__}: {fault}", style="red"), soft_wrap=True)
         sys.exit(OPERATOR)

@@ -4,6 +4,9 @@
 
 With a terminal, progress is a live line; without one, plain lines that a log keeps. `--json` prints
 nothing but JSON on stdout.
+
+Names, titles and errors come from apps and models: `shown` is their way onto the screen, and the
+consoles themselves print no control character but their own.
 """
 
 from __future__ import annotations
@@ -12,24 +15,53 @@ import sys
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from vibench_gym.core.shown_text import visible, visible_json, visible_lines
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
+
+    from rich.console import ConsoleOptions, RenderableType
 
     from vibench_gym.cli.wire import GradeOut, Wire
 
 PIPE_COLUMNS = 140
 """Wider than 80 columns, so that tables written to a pipe lose no figure."""
-OUT = Console(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS)
-ERR = Console(stderr=True, highlight=False)
+
+
+class ShownConsole(Console):
+    """A console on which no text, whoever passes it on, is markup or obeyed by the terminal."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """As `Console`, with every text made visible; what rich itself says stays as it is."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(visible(segment.text), segment.style)
+
+
+OUT = ShownConsole(
+    highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS
+)
+ERR = ShownConsole(stderr=True, highlight=False, markup=False)
+
+
+def shown(text: str, style: str = "") -> Text:
+    """Any text as it is printed: no markup, and no line of it can pass for one of ours."""
+    return Text(visible_lines(text), style=style)
 
 
 def print_json(value: Wire) -> None:
     """Print one JSON document and nothing else."""
-    sys.stdout.write(value.model_dump_json(indent=2) + "\n")
+    sys.stdout.write(visible_json(value) + "\n")
     sys.stdout.flush()
 
 
@@ -41,21 +73,20 @@ def print_grades(value: GradeOut) -> None:
     table.add_column("score", justify="right")
     for rollout in value.rollouts:
         state = "masked" if rollout.mask_sample else "build failed" if rollout.build_failed else ""
-        # Text, never markup: labels and reasons may come from outside.
         table.add_row(
-            Text(rollout.label, style="bold"),
-            Text(f"{rollout.task}/{rollout.artifact}"),
-            Text(state, style="yellow" if rollout.mask_sample else "red"),
+            shown(rollout.label, style="bold"),
+            shown(f"{rollout.task}/{rollout.artifact}"),
+            shown(state, style="yellow" if rollout.mask_sample else "red"),
             "",
             "",
-            Text(f"{rollout.reward:.3f}", style="bold"),
+            shown(f"{rollout.reward:.3f}", style="bold"),
         )
         for plan in rollout.plans:
             passed = sum(step.outcome == "passed" for step in plan.steps)
             table.add_row(
                 "",
-                Text(plan.plan),
-                Text(plan.status, style="green" if plan.status == "graded" else "red"),
+                shown(plan.plan),
+                shown(plan.status, style="green" if plan.status == "graded" else "red"),
                 f"{passed}/{len(plan.steps)}",
                 f"{plan.score}/{plan.full_points}",
                 f"{plan.normalized:.3f}",
@@ -63,7 +94,7 @@ def print_grades(value: GradeOut) -> None:
     OUT.print(table)
     OUT.print()
     OUT.print("report:", end=" ")
-    OUT.print(Text(value.report), soft_wrap=True)
+    OUT.print(shown(value.report), soft_wrap=True)
 
 
 class Progress:
@@ -93,11 +124,11 @@ class Progress:
         if self._quiet:
             return
         if self._status is not None:
-            self._status.update(Text(message))
+            self._status.update(shown(message))
         elif not brief:
-            ERR.print(Text(message), soft_wrap=True)
+            ERR.print(shown(message), soft_wrap=True)
 
     def done(self, message: str) -> None:
         """Say what has been finished; stays on the screen."""
         if not self._quiet:
-            ERR.print(Text(message), soft_wrap=True)
+            ERR.print(shown(message), soft_wrap=True)

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
-from vibench_gym.cli.console import OUT
+from vibench_gym.cli.console import OUT, shown
 from vibench_gym.cli.stacks import stack_config
 from vibench_gym.cli.wire import CheckOut, DoctorOut
 from vibench_gym.core.errors import ConfigError
@@ -36,10 +34,8 @@ def print_doctor(result: DoctorOut) -> None:
     """One line per check, the fix under what is missing."""
     for check in result.checks:
         mark, style = ("ok", "green") if check.ok else ("missing", "red")
-        line = Text(f"{mark:>8}", style=style).append(
-            f" {check.name}: {check.detail}", style="none"
-        )
+        line = shown(f"{mark:>8}", style=style) + shown(f" {check.name}: {check.detail}")
         OUT.print(line, soft_wrap=True)
         if not check.ok:
-            OUT.print(Text(f"         to fix it: {check.fix}"), soft_wrap=True)
+            OUT.print(shown(f"         to fix it: {check.fix}"), soft_wrap=True)
     OUT.print("Everything needed is here." if result.ok else "Something is missing.")

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from vibench_gym.cli.console import OUT
+from vibench_gym.cli.console import OUT, shown
 from vibench_gym.cli.wire import GcOut, LeftoverOut
 from vibench_gym.sandbox.leftovers import LeftoverPaths, find_leftovers
 from vibench_gym.stack.cache import cache_root
@@ -35,7 +33,7 @@ def print_gc(result: GcOut) -> None:
     """One line per leftover, then the count."""
     for one in result.leftovers:
         state = "removed" if one.removed else "left" if result.dry_run else "NOT REMOVED"
-        OUT.print(Text(f"{state:>11}  {one.kind}: {one.path}"), soft_wrap=True)
+        OUT.print(shown(f"{state:>11}  {one.kind}: {one.path}"), soft_wrap=True)
     count = len(result.leftovers)
     if not count:
         OUT.print("Nothing was left behind.")

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from vibench_gym.cli.console import OUT
+from vibench_gym.cli.console import OUT, shown
 from vibench_gym.cli.wire import RescoreOut
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.rundir import RunDir
@@ -48,6 +46,6 @@ def print_rescore(result: RescoreOut) -> None:
     for plan in result.plans:
         state = "identical" if plan.identical else "DIFFERENT"
         where = f"{plan.task}/{plan.rollout}/{plan.plan}"
-        OUT.print(Text(f"{state}  {where}  {plan.score}/{plan.full_points}"), soft_wrap=True)
+        OUT.print(shown(f"{state}  {where}  {plan.score}/{plan.full_points}"), soft_wrap=True)
     same = sum(plan.identical for plan in result.plans)
     OUT.print(f"{same} of {len(result.plans)} scorecards byte-identical")

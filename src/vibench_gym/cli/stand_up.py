@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.table import Table
-from rich.text import Text
 
-from vibench_gym.cli.console import OUT
+from vibench_gym.cli.console import OUT, shown
 from vibench_gym.cli.wire import FirstPageOut, StandingOut, StandUpOut
 from vibench_gym.core.config import MIB
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.shown_text import visible_json
 from vibench_gym.core.tasks.references import reference_trees
 from vibench_gym.core.tasks.task import bundled_tasks_dir
 from vibench_gym.grading.browser_launcher import PlaywrightLauncher
@@ -28,6 +28,8 @@ from vibench_gym.stack.kinds import stack_builder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rich.text import Text
 
     from vibench_gym.cli.console import Progress
     from vibench_gym.core.config import StackConfig
@@ -80,7 +82,7 @@ async def run_stand_up(
             standing = await stand_up(app, folder)
             found.append(_standing_out(name, standing, keeps=out is not None))
             # Written at once: a long run that is interrupted loses only the current app.
-            (folder / RESULT_FILE).write_text(found[-1].model_dump_json(indent=2), "utf-8")
+            (folder / RESULT_FILE).write_text(visible_json(found[-1]), "utf-8")
             how = f"stands, {standing.total_s:.1f} s" if standing.stands else "does not stand"
             progress.done(f"{number}/{len(apps)} {name}: {how}")
     return StandUpOut(apps=tuple(found), ok=all(app.stands for app in found))
@@ -99,11 +101,12 @@ def print_standing(result: StandUpOut) -> None:
     OUT.print(table)
     for app in result.apps:
         if not app.stands:
-            why = f"\n{app.app} does not stand ({app.fault}): {app.message}"
-            OUT.print(Text(why, style="red"), soft_wrap=True)
+            why = f"{app.app} does not stand ({app.fault}): {app.message}"
+            OUT.print()
+            OUT.print(shown(why, style="red"), soft_wrap=True)
         elif app.page and app.page.blocked_hosts:
             hosts = ", ".join(app.page.blocked_hosts)
-            OUT.print(Text(f"{app.app}: its page asks for {hosts}"), soft_wrap=True)
+            OUT.print(shown(f"{app.app}: its page asks for {hosts}"), soft_wrap=True)
     OUT.print(f"\n{sum(app.stands for app in result.apps)} of {len(result.apps)} stand")
 
 
@@ -119,9 +122,8 @@ def _cells(app: StandingOut) -> tuple[Text, ...]:
         _megabytes(app.memory_bytes),
         _megabytes(app.memory_with_browser_bytes),
     )
-    end = Text(page.title[:50]) if page and app.stands else Text("does not stand", style="red")
-    # Text, never markup: titles are the app's.
-    return (*map(Text, cells), end)
+    end = shown(page.title[:50]) if page and app.stands else shown("does not stand", style="red")
+    return (*map(shown, cells), end)
 
 
 def _seconds(value: float | None) -> str:

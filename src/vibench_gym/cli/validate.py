@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from vibench_gym.cli.console import OUT
+from vibench_gym.cli.console import OUT, shown
 from vibench_gym.cli.wire import ProblemOut, ValidateOut
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.tasks.task import bundled_tasks_dir, load_benchmark
@@ -43,7 +41,7 @@ def run_validate(*, vibench_root: Path | None, task: Path | None) -> ValidateOut
 def print_validation(result: ValidateOut) -> None:
     """Problems first, counts last."""
     for problem in result.problems:
-        OUT.print(Text(f"{problem.file}:{problem.line}: {problem.message}"), soft_wrap=True)
+        OUT.print(shown(f"{problem.file}:{problem.line}: {problem.message}"), soft_wrap=True)
     OUT.print(
         f"{result.apps} apps, {result.artifacts} artifacts, {result.plans} plans, "
         f"{result.steps} steps, {result.points} points; {len(result.problems)} problems"

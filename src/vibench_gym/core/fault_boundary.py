@@ -12,11 +12,11 @@ own: sandbox providers of NeMo Gym, and Playwright whose driver is gone.
 from __future__ import annotations
 
 import contextlib
-import logging
 import traceback
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import GraderFault, OperatorFault, SubmissionFault
+from vibench_gym.core.shown_log import shown_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FORESEEN: Final = (SubmissionFault, GraderFault, OperatorFault)
 _FRAMES: Final = 5
-_logger = logging.getLogger(__name__)
+_logger = shown_logger(__name__)
 
 
 @contextlib.contextmanager

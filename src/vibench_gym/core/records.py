@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, computed_field, model_validator
 
 from vibench_gym.core.config import GraderName
+from vibench_gym.core.shown_text import strict_json
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.verdict import Evidence, StepVerdict
 
@@ -126,6 +127,8 @@ class SetupRecord(Record):
     python_version: str
     node_version: str
     blocked_hosts: dict[str, int] = {}
+    refused_requests: dict[str, int] = {}
+    """Requests that the mirror does not carry out, by method or kind."""
     dropped_members: tuple[str, ...] = ()
 
 
@@ -190,8 +193,11 @@ class Event(Record):
 def canonical_json(value: BaseModel | Mapping[str, Any]) -> str:
     """The one way records are written: sorted keys, shortest exact floats, ASCII, final newline.
 
+    Text that is none (half a surrogate pair) is written as `strict_json` does.
+
     Raises:
         ValueError: a number is not finite.
     """
     data = value.model_dump(mode="python") if isinstance(value, BaseModel) else value
-    return json.dumps(data, sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    text = json.dumps(data, sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False)
+    return strict_json(text) + "\n"

@@ -28,6 +28,7 @@ from pydantic import BaseModel, ValidationError
 
 from vibench_gym.core.errors import ConfigError, ResultsUnwritable
 from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, Scorecard, canonical_json
+from vibench_gym.core.shown_text import strict_json
 from vibench_gym.core.tasks.files import folder_name, natural_key
 
 if TYPE_CHECKING:
@@ -331,4 +332,4 @@ def _event_line(event: Event) -> bytes:
     if not line or len(line) > MAX_EVENT_BYTES:
         kept = event.model_copy(update={"data": {"cut": repr(event.data)[:1000]}})
         line = json.dumps(kept.model_dump(), sort_keys=True)
-    return line.encode() + b"\n"
+    return strict_json(line).encode() + b"\n"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vibench_gym.core.errors import BrowserFailed
 from vibench_gym.core.tool import ToolResult
 from vibench_gym.core.verdict import Evidence
-from vibench_gym.grading.untrusted_text import RecordFlags, clip, one_line, unframed
+from vibench_gym.grading.untrusted_text import RecordFlags, as_data, clip, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence
@@ -82,7 +82,7 @@ class RecordingBrowser:
     def result(self, observation: Observation, note: str = "") -> ToolResult:
         """The tool result for the agent: marked page data, and the picture only if it asked."""
         shown = observation.screenshot if observation.show_screenshot else None
-        text = unframed(clip(observation.text, PAGE_CHARS))
+        text = as_data(observation.text, PAGE_CHARS)
         return ToolResult(
             text=f"{text}\n[end of page data {observation.id}]{note}",
             is_error=observation.is_error,

@@ -125,6 +125,7 @@ class RolloutRecorder:
                 python_version=report.python_version,
                 node_version=report.node_version,
                 blocked_hosts=dict(report.blocked_hosts),
+                refused_requests=dict(report.refused_requests),
                 dropped_members=tuple(dict.fromkeys((*artifact.dropped, *report.dropped_members))),
             )
         )

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text from the app under test is data: bounded, escaped, and scanned for words to the judge.
 
+`as_data` and `quoted_lines` are the only ways of such text into a conversation.
+
 An app may write instructions to whoever grades it into pages, labels, dialogs, logs and file
 names. Nothing here decides a verdict: a hit becomes a flag in the plan's record, so that a reader
 of a surprising score finds the place. The prompts tell the models that tool results are data.
@@ -13,7 +15,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.browser.page.snapshot import escape_unsafe
+from vibench_gym.core.shown_text import visible, without_unseen
+from vibench_gym.grading.chat_tokens import as_shown_on_page, without_chat_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,9 +24,6 @@ if TYPE_CHECKING:
 MAX_FLAGS: Final = 50
 _EXCERPT_CHARS: Final = 120
 
-_INVISIBLE: Final = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
-                               "\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff"
-                               "\U000e0000-\U000e007f]")  # fmt: skip
 _JUDGE: Final = (
     r"(?:grader|grading agent|judge|evaluator|qa (?:agent|tester|model)"
     r"|ai (?:agent|model|assistant)|language model|llm|seeder|seeding agent)"
@@ -57,6 +57,7 @@ _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "markup": (
         r"<\|?(?:im_start|im_end|system|assistant|endoftext)\|?>|\[/?INST\]|<</?SYS>>",
+        r"|<[|\uff5c][^\s<>]{1,60}[|\uff5c]>|</?tool_(?:call|response)>|<(?:start|end)_of_turn>",
         r"|\bsystem (?:prompt|message|override)\b",
     ),
     "score": (r"\b(?:verdict|test result|step outcome)\b\s*[:=]\s*\S+",),
@@ -69,8 +70,11 @@ _PATTERNS: Final = {kind: re.compile("".join(p), re.IGNORECASE) for kind, p in _
 
 
 def plain(text: str) -> str:
-    """The text as an eye reads it: compatibility forms folded, invisible characters gone."""
-    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+    """The text as an eye reads it: compatibility forms folded, invisible characters gone.
+
+    However it was made safe to show before.
+    """
+    return unicodedata.normalize("NFKC", without_unseen(as_shown_on_page(text)))
 
 
 def addresses_judge(text: str) -> tuple[str, ...]:
@@ -99,14 +103,18 @@ def unframed(text: str) -> str:
 
 
 def as_data(text: str, limit: int) -> str:
-    """What a program of the app's printed: bounded, without control characters or our frame."""
-    return unframed(escape_unsafe(clip(text, limit).replace("\r\n", "\n")))
+    """What an app showed or printed, for a model to read: at most so many characters."""
+    return clip(shown_to_model(text), limit)
+
+
+def shown_to_model(text: str) -> str:
+    """App text in which all is to be seen, and nothing is a frame of ours or a chat's token."""
+    return without_chat_tokens(unframed(visible(text)))
 
 
 def quoted_lines(text: str) -> str:
     """Text that came by way of an app, every line marked, so that none can pass for one of ours."""
-    lines = _BREAK.split(unframed(text))
-    return "\n".join(f"> {escape_unsafe(line)}" for line in lines)
+    return "\n".join(f"> {shown_to_model(line)}" for line in _BREAK.split(unframed(text)))
 
 
 def one_line(text: str, limit: int = 200) -> str:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a run's report as one HTML file that loads nothing and runs no text of an app as code.
 
-The template engine escapes everything that came from an app or a model. The page's content security
-policy allows only inline styles, embedded pictures and the one script, by its hash.
+The template engine escapes everything that came from an app or a model, and makes it visible. The
+page's content security policy allows only inline styles, embedded pictures and the one script, by
+its hash.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import os
 from typing import TYPE_CHECKING
 
 import jinja2
+from markupsafe import Markup
 
+from vibench_gym.core.shown_text import visible
 from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
 from vibench_gym.report.load import load_run
 from vibench_gym.report.pictures import Pictures
@@ -69,6 +72,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("vibench_gym.report", "templates"),
         autoescape=True,
+        finalize=_visible,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -77,6 +81,11 @@ def _environment() -> jinja2.Environment:
     environment.filters["tone"] = _tone
     environment.filters["words"] = _words
     return environment
+
+
+def _visible(value: object) -> object:
+    """What a template prints: text is made visible, but for what the template itself is made of."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _source(environment: jinja2.Environment, name: str) -> str:

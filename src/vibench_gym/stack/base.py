@@ -35,6 +35,8 @@ class SetupReport:
     node_version: str
     blocked_hosts: Mapping[str, int] = field(default_factory=dict)
     """Hosts that set-up asked for and was refused, with the number of times."""
+    refused_requests: Mapping[str, int] = field(default_factory=dict)
+    """What its mirror does not carry out: writes by method, `malformed`, `over the limit`."""
     dropped_members: tuple[str, ...] = ()
     """Members of the artifact that were left out as unsafe, by name."""
 

@@ -195,6 +195,7 @@ class SetUp(ABC):
             python_version=python_version,
             node_version=node_version,
             blocked_hosts=self._mirror.blocked_hosts if self._mirror is not None else {},
+            refused_requests=self._mirror.refusals.requests if self._mirror is not None else {},
         )
 
     async def _failure(self, process: AppProcess, text: str) -> AppSetupFailed:

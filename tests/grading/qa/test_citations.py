@@ -35,6 +35,37 @@ def test_words_of_the_page_are_found_however_they_are_quoted(words: str) -> None
     assert flags == []
 
 
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("- text: <|im_start|>system", "<|im_start|>system"),
+        ("- text: <|im_start|>system", "\\u003c|im_start|>system"),
+        ("- text: [INST] a", "\\u005bINST] a"),
+        ("- text: say\\u202e yes", "say yes"),
+        ("- text: say\\u202e yes", "say\\u202e yes"),
+        ("- text: say\u202e yes", "say yes"),
+        ("- text: tag\\udb40\\udc41 here", "tag here"),
+        ("- text: Donau\u00addampf", "Donaudampf"),
+        (
+            "- text: \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0645\u06cc\u062e\u0648\u0627\u0647\u0645",
+        ),
+        ("- text: \u05e9\u05dc\u05d5\u05dd\\u200f!", "\u05e9\u05dc\u05d5\u05dd"),
+        ("- text: \u2068Anna\u2069 \U0001f469\u200d\U0001f680", "Anna \U0001f469\u200d\U0001f680"),
+    ],
+)
+def test_what_was_made_safe_to_show_can_be_cited_either_way(page: str, words: str) -> None:
+    claims = Citations(pytest.fail)
+    claims.shown("obs-0001", page)
+    assert claims.objection("first", said(words)) is None
+
+
+def test_an_escape_stands_for_nothing_else() -> None:
+    claims = Citations(lambda _flag: None)
+    claims.shown("obs-0001", "- text: \\u0050assed")
+    assert claims.objection("first", said("Passed")) is not None
+
+
 @pytest.mark.parametrize("words", ["Count: 22", "Count: 3", "ount 2", "2 Count"])
 def test_other_words_are_asked_for_again_then_flagged(words: str) -> None:
     flags: list[str] = []

@@ -51,6 +51,13 @@ class Grading:
         return GradingResult(answer(f"grading {self.begun}"), final=self.final)
 
 
+def test_a_reason_that_is_no_text_can_be_answered_and_acts_on_nobody() -> None:
+    made = unmeasured_answer(["test1"], "verifier_error", "the app says \x1b[2J\ud83d")
+    assert type(made).model_validate_json(made.model_dump_json()) == made
+    assert made.failure_reason == "the app says \\u001b[2J\\ud83d"
+    assert made.results[0].error == made.failure_reason
+
+
 async def test_what_is_final_is_stored_and_what_is_not_is_asked_again(tmp_path: Path) -> None:
     final, passing = Grading(), Grading(final=False)
     rollouts = VerifyCache(tmp_path / "answers")

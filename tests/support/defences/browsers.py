@@ -118,7 +118,7 @@ DEFENCES: Final = (
         "app text cannot end its own frame",
         (
             "grading/recording_browser.py",
-            "unframed(clip(observation.text, PAGE_CHARS))",
+            "as_data(observation.text, PAGE_CHARS)",
             "clip(observation.text, PAGE_CHARS)",
         ),
     ),

@@ -20,8 +20,8 @@ DEFENCES: Final = (
         "of an observation so many characters are handed to a model",
         (
             "grading/recording_browser.py",
-            "unframed(clip(observation.text, PAGE_CHARS))",
-            "unframed(observation.text)",
+            "as_data(observation.text, PAGE_CHARS)",
+            "as_data(observation.text, 10**9)",
         ),
     ),
     defence(
@@ -29,7 +29,7 @@ DEFENCES: Final = (
         "a program's output cannot end its own frame, nor hide in it",
         (
             _HYGIENE,
-            'return unframed(escape_unsafe(clip(text, limit).replace("\\r\\n", "\\n")))',
+            "return clip(shown_to_model(text), limit)",
             "return clip(text, limit)",
         ),
     ),
@@ -38,9 +38,58 @@ DEFENCES: Final = (
         "of a program's output so many characters are handed to a model",
         (
             _HYGIENE,
-            'return unframed(escape_unsafe(clip(text, limit).replace("\\r\\n", "\\n")))',
-            'return unframed(escape_unsafe(text.replace("\\r\\n", "\\n")))',
+            "return clip(shown_to_model(text), limit)",
+            "return shown_to_model(text)",
         ),
+    ),
+    defence(
+        "hidden_text_shown",
+        "a model is shown what a person would not see",
+        (_HYGIENE, "unframed(visible(text))", "unframed(text)"),
+    ),
+    defence(
+        "chat_tokens_broken",
+        "no tokenizer finds a token of a chat in an app's text",
+        (
+            _HYGIENE,
+            "return without_chat_tokens(unframed(visible(text)))",
+            "return unframed(visible(text))",
+        ),
+    ),
+    defence(
+        "citations_as_shown",
+        "words that were escaped to be shown are found when a judge cites them",
+        ("grading/untrusted_text.py", "without_unseen(as_shown_on_page(text))", "str(text)"),
+    ),
+    defence(
+        "consoles_not_obeyed",
+        "a terminal is sent no control character of an app's",
+        ("cli/console.py", "visible(segment.text)", "segment.text"),
+        ("cli/console.py", "Text(visible_lines(text), style=style)", "Text(text, style=style)"),
+    ),
+    defence(
+        "lines_marked",
+        "a text of several lines makes none that looks like one of ours",
+        ("core/shown_text.py", r'.replace("\n", f"\n{_MORE}")', ""),
+    ),
+    defence(
+        "log_lines_shown",
+        "nor is whoever reads a log",
+        ("core/shown_log.py", "    logger.addFilter(_made_visible)", "    logger.filters.clear()"),
+    ),
+    defence(
+        "json_escapes",
+        "JSON of ours can be looked at in a terminal, and always be written",
+        (
+            "core/shown_text.py",
+            "return _SHOWN_AS_SUCH.sub(_shown, text)\n\n\ndef strict_json",
+            "return text\n\n\ndef strict_json",
+        ),
+    ),
+    defence(
+        "report_shows_hidden",
+        "the report shows what a browser would hide or reorder",
+        ("report/html.py", "        finalize=_visible,\n", ""),
     ),
     defence(
         "seed_summary_quoted",

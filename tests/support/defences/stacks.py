@@ -29,6 +29,29 @@ DEFENCES: Final = (
         (_MIRROR, 'if request.method not in ("GET", "HEAD"):', "if not request.method:"),
     ),
     defence(
+        "refused_writes_counted",
+        "what a set-up tries to write to the mirror is in its record",
+        (_MIRROR, "            self.refusals.request(request.method)\n", ""),
+    ),
+    defence(
+        "connections_end",
+        "a client that reads until the connection ends is not kept waiting",
+        (
+            "stack/packages/client_connection.py",
+            "return self._http.states == {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}",
+            "return True",
+        ),
+    ),
+    defence(
+        "malformed_requests_answered",
+        "what has two readings, or is no HTTP, is answered with a refusal and counted",
+        (
+            _MIRROR,
+            "            self.refusals.request(MALFORMED)\n",
+            "            return\n",
+        ),
+    ),
+    defence(
         "setup_deadline",
         "set-up has a time to end in",
         (_SET_UP, "code = await process.wait(limit)", "code = await process.wait(None)"),

@@ -78,7 +78,7 @@ DEFENCES: Final = (
     defence(
         "detail_bounded",
         "a harness's words are cut",
-        ("gym/server/answers.py", "if part)[:MAX_DETAIL_CHARS]", "if part)"),
+        ("gym/server/answers.py", "if part))[:MAX_DETAIL_CHARS]", "if part))"),
     ),
     defence(
         "harness_ends_are_scored",

@@ -13,14 +13,14 @@ import json
 import re
 from dataclasses import dataclass
 
+from vibench_gym.core.shown_text import visible
+
 LINE_CHARS = 1_000
 NAME_CHARS = 80
 
 _NODE = re.compile(r"^(\s*- )'((?:[^']|'')*)'(:.*)?$")
 _REF = re.compile(r"\[ref=((?:f\d+)?e\d+)\]")
 _LABEL = re.compile(r'^\s*- ([\w/-]+)(?: ("(?:[^"\\]|\\.)*"))?')
-# Control characters, line and paragraph separators, and marks that reorder what is displayed.
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -39,9 +39,11 @@ EMPTY = PageSnapshot(text="", labels={})
 
 
 def escape_unsafe(text: str) -> str:
-    """Make every character that could fake a line or hide text visible as an escape."""
-    text = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    return _SURROGATE.sub("\ufffd", text)
+    """Make every character that could fake a line or hide text visible.
+
+    Half a surrogate pair is what a person sees in its place.
+    """
+    return visible(_SURROGATE.sub("\ufffd", text))
 
 
 def quoted(text: str, limit: int) -> str:

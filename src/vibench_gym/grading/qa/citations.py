@@ -7,16 +7,16 @@ an observation of the current step. Where it is not, the agent is asked to cite 
 a few times. Then the check counts as it is, and a flag in the record says what was not found. So a
 wrong citation never costs a plan its verdict: an app cannot get itself masked by confusing a judge.
 
-Words are compared without case, punctuation and white space, since snapshots quote and escape.
+Words are compared without case, punctuation, white space and what nobody sees, and an escape counts
+as what it stands for, since observations quote and escape.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted_text import clip, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -75,5 +75,4 @@ class Citations:
 
 
 def _words(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return _NO_WORD.sub(" ", folded).strip()
+    return _NO_WORD.sub(" ", plain(text).casefold()).strip()

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import GraderFault, SubmissionFault
 from vibench_gym.core.fault_boundary import fault_boundary
+from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
 from vibench_gym.grading.events import Stopwatch
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from vibench_gym.grading.vibench.environment import GraderEnvironment
     from vibench_gym.stack.base import StackBuilder
 
-_logger = logging.getLogger(__name__)
+_logger = shown_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

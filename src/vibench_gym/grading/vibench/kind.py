@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import ConfigError, PrerequisiteMissing
+from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.grading.base import GraderKind
 from vibench_gym.grading.vibench.checkout import Checkout, find_docker
 from vibench_gym.grading.vibench.environment import grader_environment
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vibench_gym.grading.base import GraderSettings
     from vibench_gym.stack.base import StackBuilder
 
-_LOG = logging.getLogger(__name__)
+_LOG = shown_logger(__name__)
 
 
 def _vibench_grader(settings: GraderSettings) -> VibenchGrader:

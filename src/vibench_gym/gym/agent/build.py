@@ -10,7 +10,6 @@ fresh box cannot be harvested either.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ import anyio
 from nemo_gym.sandbox.providers.base import SandboxCreateError
 
 from vibench_gym.core.errors import ArtifactRejected, ConfigError, TaskInvalid
+from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.gym.agent.attribution import Evidence, attribute
 from vibench_gym.gym.agent.harnesses.base import HarnessTask, Transcript
 from vibench_gym.gym.box.build_box import BuildBox, CommandResult
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from vibench_gym.gym.box.harvest import Harvest
     from vibench_gym.gym.wire import VibenchTask
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = shown_logger(__name__)
 CLOSE_TIMEOUT_S = 120.0
 
 

@@ -14,7 +14,6 @@ its app lives as long as the harness that started it). A box dies with the proce
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import secrets
 from dataclasses import asdict, dataclass, field
@@ -40,6 +39,7 @@ from vibench_gym.core.config import (
     StackConfig,
 )
 from vibench_gym.core.errors import SandboxUnavailable, VibenchGymError
+from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.gym.box.build_zone import BuildZone
 from vibench_gym.gym.box.endpoint import BoxEndpoints
 from vibench_gym.gym.box.model_route import MODEL_URL_OPTION, ModelUrl
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from vibench_gym.gym.box.model_route import ModelTraffic
     from vibench_gym.stack.local.host import Host
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = shown_logger(__name__)
 MOUNTS_OPTION = "mounts"
 APP_MODEL_OPTION = "app_model"
 """Key of `SandboxSpec.provider_options`: settings of the model that the built app calls."""

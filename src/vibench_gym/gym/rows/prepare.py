@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from vibench_gym.core.errors import ConfigError, OperatorFault
 from vibench_gym.core.rundir import write_atomic
+from vibench_gym.core.shown_text import visible_lines
 from vibench_gym.core.tasks.references import CHECKOUT_RESULTS
 from vibench_gym.core.tasks.task import MVP, ON_MVP, artifacts_of, bundled_tasks_dir
 from vibench_gym.gym.rows.brief import MAX_ITERATIONS, OwnPrompt, ViBenchPrompt
@@ -222,7 +223,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str | None = None) 
         prepared = prepare(options)
         _write(prepared.rows, given.output)
     except (OperatorFault, OSError) as fault:
-        sys.stderr.write(f"{fault}\n")
+        sys.stderr.write(f"{visible_lines(str(fault))}\n")
         return OPERATOR
     _tell(prepared, given.output)
     return 0
@@ -240,7 +241,7 @@ def _write(rows: Sequence[Mapping[str, Any]], output: str) -> None:
 
 def _tell(prepared: Prepared, output: str) -> None:
     for one in prepared.unready:
-        sys.stderr.write(f"{one.app}/{one.artifact}: {one.reason}\n")
+        sys.stderr.write(visible_lines(f"{one.app}/{one.artifact}: {one.reason}") + "\n")
     rows, plans = len(prepared.rows), prepared.plans
     said = f"Wrote {rows} task(s) covering {plans} test plan(s) to {output}"
     if prepared.unready:

@@ -15,6 +15,7 @@ from nemo_gym.rollout_observability import SandboxObservation
 
 from vibench_gym.core.config import MIB
 from vibench_gym.core.scoring.scorecard import SCORED
+from vibench_gym.core.shown_text import visible
 from vibench_gym.core.status import ArtifactStatus, PlanStatus, StepOutcome
 from vibench_gym.core.tasks.task import Task
 from vibench_gym.gym.wire import MAX_DETAIL_CHARS, HarnessStatus, PlanResult, VerifyAnswer
@@ -133,7 +134,7 @@ def with_harness(answer: VerifyAnswer, status: HarnessStatus, detail: str) -> Ve
     if status is HarnessStatus.OK or answer.mask_sample:
         return answer
     reasons = [f"harness: {status}", detail, answer.failure_reason or ""]
-    reason = ": ".join(part for part in reasons if part)[:MAX_DETAIL_CHARS]
+    reason = visible(": ".join(part for part in reasons if part))[:MAX_DETAIL_CHARS]
     return answer.model_copy(update={"failure_kind": _HARNESS[status], "failure_reason": reason})
 
 
@@ -182,7 +183,7 @@ def _result(
         steps_total=len(card.steps),
         steps_passed=passed,
         seeding_failed=record.seeding_failed,
-        error=record.error,
+        error=None if record.error is None else visible(record.error),
         duration_s=record.duration_s,
     )
 
@@ -201,7 +202,7 @@ def _unscored(
         steps_total=steps,
         steps_passed=0,
         seeding_failed=False,
-        error=error[:MAX_DETAIL_CHARS],
+        error=visible(error)[:MAX_DETAIL_CHARS],
         duration_s=0.0,
     )
 
@@ -239,7 +240,7 @@ def _summary(
         reward_components={one.test_plan: one.normalized_score for one in results},
         mask_sample=mask_sample,
         failure_kind=failure_kind,
-        failure_reason=failure_reason[:MAX_DETAIL_CHARS] if failure_reason else None,
+        failure_reason=visible(failure_reason)[:MAX_DETAIL_CHARS] if failure_reason else None,
         build_failed=artifact_status not in (None, ArtifactStatus.OK),
         artifact_status=artifact_status,
         seeding_failure_rate=_rate(one.seeding_failed for one in results),

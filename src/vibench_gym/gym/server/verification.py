@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import logging
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from nemo_gym import failure_kinds as gym_kinds
 from vibench_gym.core.errors import ArtifactRejected, GraderFault, OperatorFault
 from vibench_gym.core.fault_boundary import fault_boundary
 from vibench_gym.core.rundir import RolloutDir
+from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.core.tasks.files import folder_name
 from vibench_gym.gym.server.answers import (
     OWN_KIND,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from vibench_gym.gym.server.verify_cache import VerifyCache
     from vibench_gym.gym.wire import VerifyAnswer, VibenchVerifyRequest
 
-_LOG = logging.getLogger(__name__)
+_LOG = shown_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

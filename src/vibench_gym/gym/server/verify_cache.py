@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from vibench_gym.core.rundir import write_atomic
+from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.gym.wire import VerifyAnswer
 from vibench_gym.sandbox.locks import try_lock
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _POLL_S: Final = 0.2
 _MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
-_LOG = logging.getLogger(__name__)
+_LOG = shown_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one way out of an app's zone, while set-up runs: a mirror of the package registries.
 
-It reads (GET, HEAD) and never writes, fetches from the registries' hosts only, and counts every
-other host it is asked for. Layout as clients see it:
+It reads (GET, HEAD) and never writes, fetches from the registries' hosts only, and counts what it
+refuses. Layout as clients see it:
 
     /simple/NAME/            Python's simple index      /-/file/HOST/PATH   a package file
     /NAME, /@SCOPE/NAME      npm packuments             /NAME/-/FILE.tgz    an npm tarball
 
-Absolute-form and CONNECT requests arrive here too, since it is also the zone's HTTP proxy: they are
-refused at once instead of hanging, unless the operator opened set-up's egress.
+It is also the zone's HTTP proxy: CONNECT, and requests for a URL of another host, are refused at
+once instead of hanging, unless the operator opened set-up's egress.
 """
 
 from __future__ import annotations
@@ -17,22 +17,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections import Counter
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
+
+from h11 import LocalProtocolError
 
 from vibench_gym.core.config import GIB
 from vibench_gym.core.errors import AppSetupFailed, RegistryUnavailable
 from vibench_gym.core.loopback import NAMES
 from vibench_gym.stack.packages import index_pages, tunnel
-from vibench_gym.stack.packages.http_wire import (
-    HttpProtocolError,
-    Request,
-    read_request,
-    send_response,
-)
+from vibench_gym.stack.packages.client_connection import BadRequest, ClientConnection
+from vibench_gym.stack.packages.client_environment import client_environment
 from vibench_gym.stack.packages.outage_check import find_outage
+from vibench_gym.stack.packages.refusals import MALFORMED, OVER_LIMIT, Refusals
 from vibench_gym.stack.packages.registries import host_of
 from vibench_gym.stack.packages.upstream import Upstream, UpstreamRefused
 from vibench_gym.stack.socket_server import serving
@@ -42,18 +40,19 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from typing import Literal
 
+    from vibench_gym.stack.packages.http_wire import Request
     from vibench_gym.stack.packages.registries import Registries
     from vibench_gym.stack.packages.upstream import CachedFile
 
 MIRROR_PORT = 3141
 MAX_CONNECTIONS = 256
-MAX_BLOCKED_HOSTS = 200
 MAX_REQUESTS = 10_000
 """Of one set-up. A tree of 1,500 npm packages takes 3,000; an app that asks for more may well be
 refused by a registry for that, which is no excuse."""
 IDLE_S = 60.0
-SEND_S = 120.0
+BODY_S = 60.0
 _SAFE_PATH = re.compile(r"/[A-Za-z0-9@%._~!$'()*+,;:=/-]*")
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PROJECT = re.compile(r"/simple/([A-Za-z0-9._-]+)/?")
 _JSON_FIRST = f"{index_pages.JSON_TYPE}, text/html;q=0.5"
 
@@ -80,7 +79,7 @@ class Mirror:
             host_of(url): "{0.scheme}://{0.netloc}".format(urlsplit(url))
             for url in (*registries.python_indexes, registries.npm)
         }
-        self._blocked: Counter[str] = Counter()
+        self.refusals = Refusals()
         self._failed_hosts: set[str] = set()
         """Registries that failed a request of this set-up with no older answer at hand."""
         self._asked = 0
@@ -91,7 +90,7 @@ class Mirror:
     @property
     def blocked_hosts(self) -> Mapping[str, int]:
         """Hosts that were asked for and refused, with the number of times."""
-        return dict(self._blocked)
+        return self.refusals.hosts
 
     async def outage(self) -> str | None:
         """What is wrong with a host that failed this set-up; None if all that failed work now."""
@@ -100,28 +99,7 @@ class Mirror:
     @property
     def env(self) -> dict[str, str]:
         """What points package clients, and everything else that honours a proxy, here."""
-        proxy = self._base.rstrip("/")
-        local = ",".join((*NAMES, "postgres"))
-        index = f"{self._base}simple/"
-        return {
-            "PIP_INDEX_URL": index,
-            "PIP_DEFAULT_TIMEOUT": "180",
-            "PIP_RETRIES": "3",
-            "UV_DEFAULT_INDEX": index,
-            "UV_HTTP_TIMEOUT": "180",
-            "npm_config_registry": self._base,
-            "npm_config_fetch_retries": "2",
-            "pnpm_config_registry": self._base,
-            "COREPACK_NPM_REGISTRY": proxy,
-            "COREPACK_INTEGRITY_KEYS": "0",
-            "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
-            "YARN_REGISTRY": self._base,
-            "YARN_NPM_REGISTRY_SERVER": proxy,
-            "YARN_UNSAFE_HTTP_WHITELIST": "127.0.0.1",
-            "BUN_CONFIG_REGISTRY": self._base,
-            **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy),
-            **dict.fromkeys(("no_proxy", "NO_PROXY"), local),
-        }
+        return client_environment(self._base)
 
     @contextlib.asynccontextmanager
     async def serving(self, listener: socket.socket) -> AsyncIterator[None]:
@@ -153,68 +131,87 @@ class Mirror:
             self.recovered = True
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._connections.locked():
+        client = ClientConnection(reader, writer)
+        try:
+            await self._requests(client, reader, writer)
+            await client.leave()
+        finally:
             writer.close()
-            return
-        async with self._connections:
-            try:
-                while await self._exchange(reader, writer):
-                    pass
-            except (OSError, TimeoutError, HttpProtocolError, asyncio.IncompleteReadError):
-                pass
-            finally:
-                writer.close()
-                with contextlib.suppress(OSError, TimeoutError):
-                    await asyncio.wait_for(writer.wait_closed(), timeout=5)
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _requests(
+        self,
+        client: ClientConnection,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        try:
+            if self._connections.locked():
+                await client.respond(503, b"too many connections\n", close=True)
+                return
+            async with self._connections:
+                while await self._exchange(client, reader, writer):
+                    pass
+        except BadRequest as bad:
+            self.refusals.request(MALFORMED)
+            with contextlib.suppress(OSError, TimeoutError, LocalProtocolError):
+                await client.respond(bad.status, f"{bad}\n".encode(), close=True)
+        except (OSError, TimeoutError, LocalProtocolError):
+            pass  # the client left, or a file changed while it was sent
+
+    async def _exchange(
+        self,
+        client: ClientConnection,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> bool:
         """One request; whether the connection can be used again."""
-        request = await asyncio.wait_for(read_request(reader), IDLE_S)
+        request = await asyncio.wait_for(client.next_request(), IDLE_S)
         if request is None:
             return False
-        if request.method == "CONNECT" or "://" in request.target:
-            return await self._foreign(request, reader, writer)
+        foreign = request.method == "CONNECT" or _ABSOLUTE.match(request.target)
+        if foreign and not self._is_here(request):
+            host, port = tunnel.authority(request)
+            if self._open or host in self._extra_hosts:
+                await tunnel.relay(request, client.rest(), reader, writer, host=host, port=port)
+                return False
+            self.refusals.host(host)
+            text = f"{host} is not a package registry; set-up reaches nothing else\n"
+            return await client.respond(403, text.encode(), close=True)
         if request.method not in ("GET", "HEAD"):
-            await send_response(writer, request, 405, b"only GET and HEAD\n")
-            return False
+            self.refusals.request(request.method)
+            return await client.respond(405, b"only GET and HEAD\n", close=True)
         self._asked += 1
         if self._asked > MAX_REQUESTS:
-            await send_response(writer, request, 403, b"this set-up has asked for enough\n")
-            return False
+            self.refusals.request(OVER_LIMIT)
+            return await client.respond(403, b"this set-up has asked for enough\n", close=True)
+        await client.skip_body(BODY_S)
+        return await self._serve(client, request)
+
+    async def _serve(self, client: ClientConnection, request: Request) -> bool:
         try:
             content_type, body = await self._answer(request)
         except UpstreamRefused as refused:
             if refused.failed_at is not None:
                 self._failed_hosts.add(refused.failed_at)
-            await send_response(writer, request, refused.status, f"{refused}\n".encode())
-            return True
+            # A registry's status may be one that has no body, or promises what does not come.
+            status = refused.status if refused.status >= HTTPStatus.BAD_REQUEST else 502
+            return await client.respond(status, f"{refused}\n".encode())
         size = len(body) if isinstance(body, bytes) else body.path.stat().st_size
         self._bytes_left -= size
         if self._bytes_left < 0:
-            await send_response(writer, request, 403, b"this set-up has downloaded enough\n")
-            return False
+            self.refusals.request(OVER_LIMIT)
+            return await client.respond(403, b"this set-up has downloaded enough\n", close=True)
         content = body if isinstance(body, bytes) else body.path
-        await send_response(writer, request, 200, content, content_type=content_type)
-        return True
+        return await client.respond(200, content, content_type=content_type)
 
-    async def _foreign(
-        self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> bool:
+    def _is_here(self, request: Request) -> bool:
+        """Whether a URL is the mirror's own: some clients send those to a proxy, too."""
         host, port = tunnel.authority(request)
-        if self._open or host in self._extra_hosts:
-            await tunnel.relay(request, reader, writer, host=host, port=port)
-            return False
-        self._count(host)
-        text = f"{host} is not a package registry; set-up reaches nothing else\n"
-        await send_response(writer, request, 403, text.encode())
-        return False
-
-    def _count(self, host: str) -> None:
-        if host in self._blocked or len(self._blocked) < MAX_BLOCKED_HOSTS:
-            self._blocked[host] += 1
+        return request.method != "CONNECT" and host in NAMES and port == MIRROR_PORT
 
     async def _answer(self, request: Request) -> tuple[str, bytes | CachedFile]:
-        path = request.target.partition("?")[0]
+        path = urlsplit(request.target).path if _ABSOLUTE.match(request.target) else request.target
+        path = path.partition("?")[0] or "/"
         # Queries are dropped: a set-up must not fill the cache with endless spellings of one page.
         if not _SAFE_PATH.fullmatch(path) or ".." in unquote(path).split("/"):
             raise UpstreamRefused(400, "no such path")
@@ -255,7 +252,7 @@ class Mirror:
 
     async def _file(self, host: str, rest: str) -> tuple[str, CachedFile]:
         if host not in self._registries.file_hosts:
-            self._count(host[:253])
+            self.refusals.host(host[:253])
             raise UpstreamRefused(403, f"{host} is not a package registry")
         origin = self._origins.get(host, f"https://{host}")
         file = await self._upstream.file(f"{origin}/{rest}")

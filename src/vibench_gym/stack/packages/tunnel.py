@@ -52,13 +52,17 @@ async def public_addresses(host: str, port: int) -> list[str]:
 
 async def relay(
     request: Request,
+    rest: bytes,
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     *,
     host: str,
     port: int,
 ) -> None:
-    """Carry one CONNECT or absolute-form request to a public host, both ways, until either ends."""
+    """Carry one CONNECT or absolute-form request to a public host, both ways, until either ends.
+
+    `rest` is what the client has sent after the head.
+    """
     addresses = await public_addresses(host, port)
     if not addresses:
         writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
@@ -75,6 +79,7 @@ async def relay(
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
             far_writer.write(_origin_form(request))
+        far_writer.write(rest)
         async with asyncio.TaskGroup() as group:
             group.create_task(_pump(reader, far_writer))
             group.create_task(_pump(far_reader, writer))
