@@ -69,8 +69,8 @@ def _unpack(app: Path, destination: Path, budget: ArchiveBudget) -> Unpacked:
     try:
         check_buildable(destination)
     except ArtifactRejected as fault:
-        rejected = ArtifactRejected(fault.status, f"{fault}{hint}")
-        return Unpacked(destination, digest, report.dropped_names, rejected, hint)
+        hinted = ArtifactRejected(fault.status, f"{fault}{hint}")
+        return Unpacked(destination, digest, report.dropped_names, hinted, hint)
     return Unpacked(destination, digest, report.dropped_names, hint=hint)
 
 

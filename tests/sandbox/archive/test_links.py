@@ -169,6 +169,15 @@ def test_a_link_that_the_file_system_refuses_is_dropped(tmp_path: Path) -> None:
     assert report.dropped_names == ("a/b/c/d/e/l (link cannot be made: File name too long)",)
 
 
+def test_folders_of_links_count_against_the_budget() -> None:
+    meter = members.BudgetMeter(ArchiveBudget(members=20))
+    found: dict[tuple[bytes, ...], bytes] = {
+        (b"%d" % n, b"a", b"b", b"c", b"l"): b"x" for n in range(20)
+    }
+    with pytest.raises(ArtifactRejected, match="more than 20 folders"):
+        list(links.faults(found, lambda _path: True, meter))
+
+
 def test_links_count_against_the_time_of_an_archive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members, "MAX_SECONDS", -1.0)
     meter = members.BudgetMeter(ArchiveBudget())

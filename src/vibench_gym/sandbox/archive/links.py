@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from vibench_gym.sandbox.archive.members import too_large
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -35,7 +37,7 @@ def faults(
     `is_free` says whether a path has no file or folder, and no file above it.
 
     Raises:
-        ArtifactRejected: it took too long.
+        ArtifactRejected: beyond the budget, or it took too long.
     """
     standing: dict[Path, bytes] = {}
     folders: set[Path] = set()
@@ -46,6 +48,8 @@ def faults(
         else:
             standing[path] = target
             folders |= above
+            if len(folders) > meter.budget.members:
+                too_large(f"links in more than {meter.budget.members} folders")
     deepest = max(map(len, standing), default=0)
     for path in standing:
         meter.check_time()

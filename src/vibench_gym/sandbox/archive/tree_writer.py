@@ -200,9 +200,9 @@ class TreeWriter:
             del self._links[path]
             self.drop(path, b"/".join(path), fault, is_link=True)
         for path, target in self._links.items():
-            fault = self._link_fault(path, links.text_to_store(path, target))
-            if fault is not None:
-                self.drop(path, b"/".join(path), fault, is_link=True)
+            refused = self._link_fault(path, links.text_to_store(path, target))
+            if refused is not None:
+                self.drop(path, b"/".join(path), refused, is_link=True)
 
     def _link_fault(self, path: Path, text: bytes) -> str | None:
         """Make one link; why it could not be made."""
