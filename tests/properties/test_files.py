@@ -64,7 +64,9 @@ member = st.tuples(
     st.sampled_from(
         [tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE]
     ),
-    st.sampled_from(["..", "/", "../outside", "link", "a", "/proc/self/environ", "."]),
+    st.sampled_from(
+        ["..", "/", "../outside", "link", "a", "/proc/self/environ", ".", "", "a\0", "a/../.."]
+    ),
 )
 
 
