@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from support.attacks.case import Seen
+    from vibench_gym.sandbox.zone.box import BoxSpec
 
 pytestmark = pytest.mark.sandbox
 VSOCK = 40
@@ -36,14 +38,7 @@ async def zone() -> AsyncIterator[Zone]:
     uids.release()
 
 
-@redteam(
-    "host",
-    gain="reach the hypervisor, or signal another rollout, by a socket that no namespace covers",
-    expected="an unknown family; those that programs need are there",
-    defences=["sockets_by_family"],
-)
-async def test_opens_a_socket_to_the_hypervisor(zone: Zone, seen: Seen) -> None:
-    code = """
+_TRIED = """
 import errno, socket, sys
 def tried(*arguments):
     try:
@@ -53,12 +48,38 @@ def tried(*arguments):
         return errno.errorcode[error.errno]
 print(*(tried(*map(int, one.split(","))) for one in sys.stdin.read().split()))
 """
-    honest = await zone.run(python(code), stdin=b"1,1 2,1 10,2 16,3,0", timeout_s=60)
-    # AF_VSOCK, AF_ALG, AF_KEY, AF_BLUETOOTH, AF_QIPCRTR, kernel events by AF_NETLINK
-    hostile = await zone.run(python(code), stdin=b"40,1 38,5 15,3 31,5 42,2 16,3,15", timeout_s=60)
+KNOWN = b"1,1 2,1 10,2 16,3,0"
+UNKNOWN = b"40,1 38,5 15,3 31,5 42,2 16,3,15"
+"""AF_VSOCK, AF_ALG, AF_KEY, AF_BLUETOOTH, AF_QIPCRTR, and kernel events by AF_NETLINK."""
 
+
+async def refuses_families(zone: Zone, spec: BoxSpec) -> None:
+    honest = await zone.run(spec, stdin=KNOWN, timeout_s=60)
+    hostile = await zone.run(spec, stdin=UNKNOWN, timeout_s=60)
     assert honest.stdout.split() == ["made"] * 4
     assert hostile.stdout.split() == ["EAFNOSUPPORT"] * 6
+
+
+@redteam(
+    "host",
+    gain="reach the hypervisor, or signal another rollout, by a socket that no namespace covers",
+    expected="an unknown family; those that programs need are there",
+    defences=["sockets_by_family"],
+)
+async def test_opens_a_socket_to_the_hypervisor(zone: Zone, seen: Seen) -> None:
+    await refuses_families(zone, python(_TRIED))
+    seen("EAFNOSUPPORT, six times")
+
+
+@redteam(
+    "page",
+    gain="the same from a page that has left Chromium's own sandbox",
+    expected="an unknown family; those that Chromium needs are there",
+    defences=["browser_filtered"],
+)
+async def test_opens_one_from_chromiums_box(zone: Zone, seen: Seen) -> None:
+    spec = replace(python(_TRIED), user="browser", nested_userns=True)
+    await refuses_families(zone, spec)
     seen("EAFNOSUPPORT, six times")
 
 

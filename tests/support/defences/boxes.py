@@ -90,6 +90,15 @@ DEFENCES: Final = (
         (_FILTER, "    program += _sockets(column)\n", ""),
     ),
     defence(
+        "browser_filtered",
+        "Chromium's box has the filter, too, but for user namespaces",
+        (
+            "sandbox/zone/daemon/event_loop.py",
+            'self._seccomp[spec["nested_userns"]]',
+            'None if spec["nested_userns"] else self._seccomp[False]',
+        ),
+    ),
+    defence(
         "one_table_of_calls",
         "no calls but those of the machine's own table, which the filter knows",
         (_FILTER, "_step(_RETURN, _KILL)", "_step(_RETURN, _ALLOW)"),
