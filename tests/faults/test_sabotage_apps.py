@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.attacks.hostile_variants import NO_BROWSER, VariantGrader
-from support.counter_app import attacked, make_counter_task
+from support.counter_app import SERVER, attacked, make_counter_task, write_app
 from support.faults.endings import Ending
 from vibench_gym.core.config import StackConfig
 from vibench_gym.core.status import PlanStatus
@@ -192,3 +192,21 @@ async def test_an_app_that_is_seeded_masks_nothing(
     end = await graded(bench, changes)
     tell(name, "seeding", "sabotage", end)
     assert (end.verdict, end.status, end.reward) == ("scored", status, reward), end
+
+
+@pytest.mark.parametrize("release", ["releases/1", "current"], ids=["chain", "circle"])
+async def test_a_start_through_links(tmp_path: Path, host: Host, tell: Tell, release: str) -> None:
+    """A chain works as where it was built; a circle is the app's, and the failure says so."""
+    server = {"releases/1/server.py": SERVER, START: "exec python current/server.py\n"}
+    app = write_app(tmp_path / "app", server)
+    (app / "current").symlink_to("/app/release")
+    (app / "release").symlink_to(release)
+    bench = VariantGrader(tmp_path, host)
+    record, plan = await bench.grade_folder(app), bench.plan()
+    end = Ending("scored", str(plan.status), reward=record.reward, attempts=plan.attempts)
+    honest = release == "releases/1"
+    tell(f"starts through a {'chain' if honest else 'circle'} of links", "app", "sabotage", end)
+    assert not record.mask_sample
+    assert (plan.status, record.reward) == ((GRADED, 1.0) if honest else (NO_START, 0.0)), plan
+    if not honest:
+        assert "Links left out at unpacking: current (link leads in a circle" in (plan.error or "")

@@ -212,6 +212,27 @@ async def test_a_failed_set_up_scores_zero_on_every_plan(lab: Lab) -> None:
     assert rescore(RunDir(lab.root / "run"))[0].identical
 
 
+async def test_links_that_were_left_out_are_named_where_an_app_does_not_stand(
+    lab: Lab, tmp_path: Path
+) -> None:
+    app = make_app(tmp_path / "app")
+    for number in range(7):
+        (app / f"l{number}").symlink_to("/etc/" + "x" * 200)
+    said = "Links left out at unpacking: l0 (link leads out), l1 (link leads out)"
+
+    lab.stacks.queued.append(FakeStack(enter_error=AppStartFailed("listens on 3000")))
+    await lab.grade(app=app)
+    assert (lab.plan().error or "").startswith(f"listens on 3000. {said}")
+    assert (lab.plan().error or "").endswith(" and 2 more")
+    lab.stacks.prepare_errors = deque([AppSetupFailed("pip says no")])
+    await lab.grade(app=app)
+    assert (lab.plan().error or "").startswith(f"pip says no. {said}")
+    (app / "start-server.sh").unlink()
+    rollout = await lab.grade(app=app)
+    assert said in (rollout.failure_reason or "")
+    assert (await lab.grade()).reward == 1.0
+
+
 async def test_our_fault_in_set_up_is_tried_again_then_masks(lab: Lab) -> None:
     fault = DatabaseUnavailable("no shared memory")
     lab.stacks.prepare_errors = deque([fault])

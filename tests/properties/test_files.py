@@ -14,6 +14,7 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hypothesis import HealthCheck, given, settings
@@ -29,6 +30,9 @@ from vibench_gym.grading.untrusted_text import as_data, quoted_lines
 from vibench_gym.sandbox.archive.pack import pack_tree
 from vibench_gym.sandbox.archive.unpack import unpack
 from vibench_gym.stack import envfile
+
+if TYPE_CHECKING:
+    import random
 
 SMALL = ArchiveBudget(members=60, logical_bytes=200_000, depth=8, path_bytes=512)
 slow = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -60,7 +64,9 @@ member = st.tuples(
     st.sampled_from(
         [tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE]
     ),
-    st.sampled_from(["..", "/", "../outside", "link", "a", "/proc/self/environ", "."]),
+    st.sampled_from(
+        ["..", "/", "../outside", "link", "a", "/proc/self/environ", ".", "", "a\0", "a/../.."]
+    ),
 )
 
 
@@ -161,8 +167,79 @@ def test_extraction_never_writes_outside(
         assert {path.name for path in (root / "deep" / "er").iterdir()} <= {"app"}
         for made in destination.rglob("*"):
             if made.is_symlink():
-                leads_to = Path(os.path.normpath(made.parent / made.readlink()))
-                assert leads_to.is_relative_to(destination), made
+                assert stays_inside(destination, made), made
+
+
+places = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map("/".join)
+targets = st.lists(st.sampled_from(["a", "b", "c", "..", "."]), min_size=1, max_size=5).map(
+    "/".join
+)
+linked = st.dictionaries(places, st.none() | targets | targets.map("/app/{}".format), max_size=8)
+
+
+@slow
+@given(linked, st.randoms(use_true_random=False))
+def test_links_that_stay_inside_are_kept_in_any_order(
+    entries: dict[str, str | None], order: random.Random
+) -> None:
+    """What is kept of a tree of files and links is what stays inside where it was built."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name).resolve()
+        built = root / "app"
+        built.mkdir()
+        made = {}
+        for path, target in entries.items():
+            with contextlib.suppress(OSError):
+                place = built.joinpath(path)
+                if place.parent.resolve() != place.parent:
+                    continue  # below a link, no archive of this folder would have it
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text("x") if target is None else place.symlink_to(target)
+                made[path] = target
+        links = {path for path, target in made.items() if target is not None}
+        kept = {path for path in links if stays_inside(built, built / path)}
+        for number in range(2):
+            order.shuffle(shuffled := list(made.items()))
+            with tarfile.open(root / f"{number}.tar", "w") as tar:
+                for path, target in shuffled:
+                    entry = tarfile.TarInfo(path)
+                    if target is not None:
+                        entry.type, entry.linkname = tarfile.SYMTYPE, target
+                    tar.addfile(entry)
+            report = unpack(root / f"{number}.tar", root / str(number))
+            found = {
+                path.relative_to(root / str(number)).as_posix()
+                for path in (root / str(number)).rglob("*")
+                if path.is_symlink()
+            }
+            assert found == kept
+            assert report.dropped_count == len(links - kept) == len(report.dropped_links)
+        assert tree_sha256(root / "0") == tree_sha256(root / "1")
+
+
+def stays_inside(root: Path, link: Path) -> bool:
+    """Whether a link of a tree on disk leads outside at no stop; `/app` is the tree's root."""
+    place, ahead = link.parent, [link.name]
+    followed = 0
+    while ahead:
+        part = ahead.pop(0)
+        if part == "..":
+            if place == root:
+                return False
+            place = place.parent
+        elif not (place / part).is_symlink():
+            place /= part
+        else:
+            followed += 1
+            text = os.readlink(place / part)  # noqa: PTH115 - as it stands, `.` and all
+            if followed > 40 or (text.startswith("/") and not f"{text}/".startswith("/app/")):
+                return False
+            place = root if text.startswith("/") else place
+            parts = (
+                text.removeprefix("/app").split("/") if text.startswith("/") else text.split("/")
+            )
+            ahead = [part for part in parts if part not in ("", ".")] + ahead
+    return True
 
 
 @slow

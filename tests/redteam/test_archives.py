@@ -44,6 +44,7 @@ class Looking(FakeStackBuilder):
     found_secret = False
     set_ids = False
     names: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
 
     async def prepare(self, app_dir: Path, *, log_path: Path | None = None) -> FakePreparedApp:
         await asyncio.to_thread(self._look, app_dir)
@@ -55,6 +56,8 @@ class Looking(FakeStackBuilder):
         for path in app_dir.rglob("*"):
             assert path.resolve().is_relative_to(app_dir.resolve()), path
         self.set_ids = any(path.stat().st_mode & 0o6000 for path in files)
+        found = [path for path in app_dir.rglob("*") if path.is_symlink()]
+        self.links = tuple(path.relative_to(app_dir).as_posix() for path in found)
         self.names = tuple(path.relative_to(app_dir).as_posix() for path in files)
 
 
@@ -108,6 +111,18 @@ DROPPED = [
         SAME,
         "archive_link_targets",
     ),
+    attack(
+        hostile.link_without_a_text,
+        "break the unpacking, to be masked",
+        SAME,
+        "archive_link_texts",
+    ),
+    attack(
+        hostile.link_over_its_folder,
+        "break the unpacking, to be masked, by two members of one name",
+        SAME,
+        "archive_link_names",
+    ),
     attack(hostile.special_files, "hang whoever reads its files", SAME, "archive_special_files"),
     attack(
         hostile.special_files_in_a_folder,
@@ -131,6 +146,12 @@ INSIDE = [
         "write outside past a check by real paths",
         "stays inside",
         "archive_links_last",
+    ),
+    attack(
+        hostile.chain_outward,
+        "be given a file of the host, by links each of which looks harmless",
+        "stays inside",
+        "archive_link_chains",
     ),
     attack(
         hostile.false_format,
@@ -217,3 +238,19 @@ async def test_what_is_packed_twice_is_the_same_app(tmp_path: Path) -> None:
     as_folder, _ = await graded(tmp_path / "1", folder)
     as_tar, _ = await graded(tmp_path / "2", hostile.honest_tar(tmp_path))
     assert as_folder.artifact_sha256 == as_tar.artifact_sha256 == tree_sha256(folder)
+
+
+async def test_chains_of_links_that_stay_inside_are_kept(tmp_path: Path) -> None:
+    """The honest twin of those that do not: what worked where it was built is graded."""
+    app = write_app(tmp_path / "app", {"data/photo": "x", "lib/libz.so.1.2": "z"})
+    links = {
+        "uploads": "/app/storage",
+        "storage": "data",
+        "lib/libz.so": "libz.so.1",
+        "lib/libz.so.1": "libz.so.1.2",
+    }
+    for name, target in links.items():
+        (app / name).symlink_to(target)
+    rollout, looked = await graded(tmp_path, app)
+    assert (rollout.reward, dropped(rollout)) == (1.0, ())
+    assert set(links) <= set(looked.links)

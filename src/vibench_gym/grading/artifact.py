@@ -7,20 +7,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable
 from vibench_gym.grading.teardown import close_shielded
+from vibench_gym.grading.untrusted_text import clip
 from vibench_gym.sandbox.archive.app_scripts import check_buildable
 from vibench_gym.sandbox.archive.unpack import unpack
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from vibench_gym.core.config import ArchiveBudget
+    from vibench_gym.sandbox.archive.members import DroppedMember
+
+_HINTED: Final = 5
+"""Links that a failure names; the record of set-up has all of them."""
+_HINT_CHARS: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,8 @@ class Unpacked:
     """Digest of the files (`core.artifact`), None where unpacking failed."""
     dropped: tuple[str, ...] = ()
     rejected: ArtifactRejected | None = None
+    hint: str = ""
+    """What unpacking left out that may be why the app does not stand, to end its failure with."""
 
 
 @contextlib.asynccontextmanager
@@ -57,8 +65,18 @@ def _unpack(app: Path, destination: Path, budget: ArchiveBudget) -> Unpacked:
             raise SandboxUnavailable(f"the unpacked app cannot be read: {error}") from error
     except ArtifactRejected as rejected:
         return Unpacked(destination, None, rejected=rejected)
+    hint = _hint(report.dropped_links)
     try:
         check_buildable(destination)
-    except ArtifactRejected as rejected:
-        return Unpacked(destination, digest, report.dropped_names, rejected)
-    return Unpacked(destination, digest, report.dropped_names)
+    except ArtifactRejected as fault:
+        hinted = ArtifactRejected(fault.status, f"{fault}{hint}")
+        return Unpacked(destination, digest, report.dropped_names, hinted, hint)
+    return Unpacked(destination, digest, report.dropped_names, hint=hint)
+
+
+def _hint(links: Sequence[DroppedMember]) -> str:
+    if not links:
+        return ""
+    named = [clip(str(link), _HINT_CHARS) for link in links[:_HINTED]]
+    more = f" and {len(links) - _HINTED} more" if len(links) > _HINTED else ""
+    return f". Links left out at unpacking: {', '.join(named)}{more}"

@@ -65,6 +65,8 @@ class GradingContext:
     test_assets: Path | None = None
     progress: Progress | None = None
     now: Callable[[], float] = time.time
+    hint: str = ""
+    """What the failure of an app that does not stand ends with (`grading.artifact`)."""
 
     def tell(self, event: ProgressEvent) -> None:
         """Pass a progress event on."""

@@ -124,12 +124,13 @@ class _Rollout:
             try:
                 prepared = await self._prepare(artifact)
             except AppSetupFailed as fault:
-                return kept | recorder.fail_plans(PlanStatus.SETUP_FAILED, fault, left)
+                failed = AppSetupFailed(f"{fault}{artifact.hint}")
+                return kept | recorder.fail_plans(PlanStatus.SETUP_FAILED, failed, left)
             except GraderFault as fault:
                 return kept | recorder.fail_plans(PlanStatus.GRADER_FAILED, fault, left)
             try:
                 recorder.setup(prepared.setup, artifact)
-                return kept | await self._graded(prepared, left)
+                return kept | await self._graded(prepared, left, artifact.hint)
             finally:
                 with self.watch.phase("teardown"):
                     await close_shielded(prepared.close())
@@ -177,7 +178,7 @@ class _Rollout:
                 self._tell("retry", f"{fault.failure_kind}: {fault}")
 
     async def _graded(
-        self, prepared: PreparedApp, plans: Iterable[TestPlan]
+        self, prepared: PreparedApp, plans: Iterable[TestPlan], hint: str
     ) -> dict[str, PlanRecord]:
         grader = self.grader
         context = GradingContext(
@@ -189,6 +190,7 @@ class _Rollout:
             now=grader.now,
             test_assets=self.task.test_assets,
             progress=self.progress,
+            hint=hint,
         )
         runs = {plan.id: PlanRun(context, plan, self.directory.plan(plan.id)) for plan in plans}
         with self.watch.phase("plans"):

@@ -41,6 +41,27 @@ def test_links_become_what_they_lead_to(tmp_path: Path) -> None:
     assert (staged / "copy/a.js").read_text(encoding="utf-8") == "a"
 
 
+def test_chains_of_links_become_what_they_lead_to(tmp_path: Path) -> None:
+    app = make_app(tmp_path / "app")
+    (app / "data/deep").mkdir(parents=True)
+    (app / "data/photo").write_text("picture", encoding="utf-8")
+    for name, target in (
+        ("uploads", "storage"),
+        ("storage", "data"),
+        ("a-short", "z-way/../photo"),  # replaced before the link that it passes, and after
+        ("z-photo", "a-way/../photo"),
+        ("a-way", "data/deep"),
+        ("z-way", "data/deep"),
+    ):
+        (app / name).symlink_to(target)
+    staged = tmp_path / "staged"
+
+    assert stage_app(app, staged, BUDGET) == ()
+    assert links_below(staged) == []
+    for name in ("uploads/photo", "storage/photo", "a-short", "z-photo"):
+        assert (staged / name).read_text(encoding="utf-8") == "picture", name
+
+
 def test_links_that_lead_out_or_in_circles_are_dropped_and_named(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("key", encoding="utf-8")
     app = make_app(tmp_path / "app")

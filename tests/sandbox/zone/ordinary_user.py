@@ -14,9 +14,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import vibench_gym
 from vibench_gym.sandbox.zone.daemon import mounts
 
 UID = 54321
+SOURCE = Path(vibench_gym.__file__).resolve().parents[1]
+"""What is tested here is tested there: the user's Python may have another one installed."""
 
 
 def _closed_ancestor(path: Path) -> Path | None:
@@ -49,7 +52,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(delete=False) as stage:
         # Only this namespace ever sees what is mounted here; the empty folder goes at once.
         mounts.tmpfs(stage, size=2 * 1024**3, inodes=200_000)
-        needed = {Path(sys.base_prefix), Path(sys.prefix), Path(__file__).resolve().parents[3]}
+        here = Path(__file__).resolve().parents[3]
+        needed = {Path(sys.base_prefix), Path(sys.prefix), here}
+        needed |= set() if SOURCE.is_relative_to(here) else {SOURCE}
         _uncover(sorted(needed), Path(stage))
         home = Path(stage) / "home"
         home.mkdir(mode=0o700)
@@ -58,6 +63,7 @@ def main() -> None:
     os.setresgid(UID, UID, UID)
     os.setresuid(UID, UID, UID)
     environment = {"HOME": str(home), "TMPDIR": str(home), "PATH": "/usr/bin:/bin"}
+    environment["PYTHONPATH"] = str(SOURCE)
     os.execve(sys.argv[1], sys.argv[1:], environment)  # noqa: S606 (no shell wanted)
 
 

@@ -9,10 +9,11 @@ import contextlib
 import errno
 import io
 import json
+import operator
 import socket
 import sys
 import tarfile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -150,6 +151,23 @@ def test_every_container_is_tight_and_reachable_by_nobody() -> None:
     assert all("size=" in volume["driver_opts"]["o"] for volume in file["volumes"].values())
     assert "mount" in rules[0]["names"]
     assert "unshare" not in rules[0]["names"]
+    assert {made for made in range(300) if not refuses_socket(rules, made, 0)} == {1, 2, 10, 16}
+    assert refuses_socket(rules, 16, 15)
+    assert refuses_socket(rules, 1 << 32 | 1, 0)
+
+
+def refuses_socket(rules: list[dict[str, Any]], family: int, protocol: int) -> bool:
+    """Whether a filter for containers refuses a socket; the arguments of a rule are all met."""
+    met = {"EQ": operator.eq, "NE": operator.ne, "GT": operator.gt}
+    given = {0: family, 2: protocol}
+    return any(
+        all(
+            met[arg["op"].removeprefix("SCMP_CMP_")](given[arg["index"]], arg["value"])
+            for arg in rule["args"]
+        )
+        for rule in rules
+        if "socket" in rule["names"] and "socketpair" in rule["names"]
+    )
 
 
 def test_image_names_that_break_out_of_the_file_are_refused() -> None:

@@ -56,6 +56,30 @@ async def test_odd_files_survive_the_snapshot(prepare: Prepare) -> None:
         assert "/root" not in read.stdout
 
 
+async def test_node_does_without_what_the_filter_refuses(prepare: Prepare) -> None:
+    """libuv asks for io_uring where it is told to, and lists addresses by a netlink socket."""
+    program = """
+const fs = require("fs"), os = require("os"), net = require("net"), dns = require("dns");
+(async () => {
+  await fs.promises.writeFile("/app/made", "written");
+  console.log(await fs.promises.readFile("/app/made", "utf8"), Object.keys(os.networkInterfaces()));
+  console.log((await dns.promises.lookup("localhost", {family: 4})).address);
+  const server = net.createServer((socket) => socket.end("served")).listen(0, "::1", () => {
+    net.connect(server.address().port, "::1").on("data", (data) => {
+      console.log(String(data));
+      server.close();
+    });
+  });
+})();
+"""
+    app = await prepare("good/plain")
+    async with app.stack() as stack:
+        for setting in ("0", "1"):
+            command = f"UV_USE_IO_URING={setting} node - <<'E'\n{program}E"
+            told = await stack.exec(command, timeout_s=60)
+            assert told.stdout == "written [ 'lo' ]\n127.0.0.1\nserved\n", told.stderr
+
+
 async def test_output_without_end_is_capped(prepare: Prepare, tmp_path: Path) -> None:
     app = await prepare("good/prints_without_end")
     async with app.stack(log_path=tmp_path / "app.log") as stack:

@@ -134,6 +134,40 @@ def links_to_secrets(folder: Path) -> Path:
     return folder / "app.tar"
 
 
+def chain_outward(folder: Path) -> Path:
+    """Links that lead out by way of others, though by its own text each of them stays inside."""
+    outside(folder)
+    with _tar(folder / "app.tar") as tar:
+        _member(tar, "deep/er/stolen", kind=_LINK, link="up/../outside.txt")
+        _member(tar, "deep/er/up", kind=_LINK, link="../..")
+        _member(tar, "top/stolen", kind=_LINK, link="/app/deep/er/up/../outside.txt")
+        for number in range(3):  # in a circle
+            _member(tar, f"round-{number}", kind=_LINK, link=f"round-{(number + 1) % 3}")
+        _member(tar, "through", kind=_LINK, link="round-0/../../outside.txt")
+    return folder / "app.tar"
+
+
+def link_without_a_text(folder: Path) -> Path:
+    """A zip with a link whose text no system call takes, and links by way of it."""
+    with zipfile.ZipFile(folder / "app.zip", "w") as archive:
+        for name, text in HONEST.items():
+            archive.writestr(name, text)
+        for name, target in (("nul", "a\0b"), ("by", "nul"), ("empty", ""), ("long", "x/" * 4000)):
+            info = zipfile.ZipInfo(name)
+            info.external_attr = (stat.S_IFLNK | 0o777) << 16
+            archive.writestr(info, target)
+    return folder / "app.zip"
+
+
+def link_over_its_folder(folder: Path) -> Path:
+    """A link of the same name as the one folder that everything is in."""
+    with _tar(folder / "app.tar", honest=False) as tar:
+        _member(tar, "top", kind=_LINK, link="elsewhere")
+        for name, text in HONEST.items():
+            _member(tar, f"top/{name}", text.encode())
+    return folder / "app.tar"
+
+
 def script_is_a_link(folder: Path) -> Path:
     """The start script itself replaced by a link to a file outside."""
     target = outside(folder)

@@ -10,11 +10,7 @@ from support.defences.edit import defence
 
 _MEMBERS = "sandbox/archive/members.py"
 _WRITE = "sandbox/archive/tree_writer.py"
-_OUT = """\
-        except ValueError as error:
-            self.drop(path, name, str(error))
-            return
-        if any(place"""
+_LINKS = "sandbox/archive/links.py"
 
 DEFENCES: Final = (
     defence(
@@ -37,16 +33,24 @@ DEFENCES: Final = (
     defence(
         "archive_link_targets",
         "a link leads to something inside",
-        (
-            _WRITE,
-            _OUT,
-            "        except ValueError:\n            place = ()\n        if any(place",
-        ),
-        (
-            _WRITE,
-            'relative_link(path, place) if target.startswith(b"/") else target',
-            "target",
-        ),
+        (_LINKS, '_APP + b"/"):\n        return OUTWARD', '_APP + b"/"):\n        return None'),
+        (_LINKS, "place:\n                return OUTWARD", "place:\n                continue"),
+        (_LINKS, 'if not target.startswith(b"/"):', "if target:"),
+    ),
+    defence(
+        "archive_link_chains",
+        "a link is walked from where the links before it lead",
+        (_LINKS, "if len(place) <= deepest else None", "if not followed else None"),
+    ),
+    defence(
+        "archive_link_texts",
+        "a text that no link can have is dropped, like any bad member",
+        (_LINKS, 'if b"\\0" in target:', 'if target == b"\\0":'),
+    ),
+    defence(
+        "archive_link_names",
+        "a link that is named like the archive's one folder is dropped",
+        (_WRITE, "if self._links.pop((top,), None) is not None:", "if not top:"),
     ),
     defence(
         "archive_links_last",

@@ -11,6 +11,7 @@ from support.defences.edit import defence
 _BWRAP = "sandbox/zone/daemon/bwrap_arguments.py"
 _BOXES = "sandbox/zone/daemon/boxes.py"
 _ROOT = "sandbox/zone/daemon/rootfs.py"
+_FILTER = "sandbox/zone/daemon/seccomp.py"
 _PIDS = "resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))"
 _OVERLAY = """\
                 mounts.overlay(
@@ -71,7 +72,7 @@ DEFENCES: Final = (
         "no_nested_namespaces",
         "no user namespace below the box's, by bubblewrap and by the filter",
         (_BWRAP, 'if not spec["nested_userns"]:', "if not spec:"),
-        ("sandbox/zone/daemon/seccomp.py", '"unshare": (272, 97), ', ""),
+        (_FILTER, '"unshare": (272, 97), ', ""),
     ),
     defence(
         "system_calls_filtered",
@@ -81,7 +82,33 @@ DEFENCES: Final = (
     defence(
         "no_hand_on_others",
         "no process traces another, which could end its box's first one as if from outside",
-        ("sandbox/zone/daemon/seccomp.py", '"ptrace": (101, 117), ', ""),
+        (_FILTER, '"ptrace": (101, 117), ', ""),
+    ),
+    defence(
+        "sockets_by_family",
+        "only sockets of families that a network namespace covers",
+        (_FILTER, "    program += _sockets(column)\n", ""),
+    ),
+    defence(
+        "browser_filtered",
+        "Chromium's box has the filter, too, but for user namespaces",
+        (
+            "sandbox/zone/daemon/event_loop.py",
+            'self._seccomp[spec["nested_userns"]]',
+            'None if spec["nested_userns"] else self._seccomp[False]',
+        ),
+    ),
+    defence(
+        "one_table_of_calls",
+        "no calls but those of the machine's own table, which the filter knows",
+        (_FILTER, "_step(_RETURN, _KILL)", "_step(_RETURN, _ALLOW)"),
+        (_FILTER, "_X32_BIT, 0, 1)", "_X32_BIT, 1, 1)"),
+    ),
+    defence(
+        "host_proc_hidden",
+        "what is the whole host's in /proc is covered",
+        (_BWRAP, "*_hidden(_HIDDEN_FILES, BLANK_FILE), ", ""),
+        (_BWRAP, "*_hidden(_HIDDEN_FOLDERS, BLANK_FOLDER)", ""),
     ),
     defence(
         "kernel_settings_read_only",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import GraderFault, OperatorFault, SeedingFailed
 from vibench_gym.core.fault_boundary import fault_boundary
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from vibench_gym.core.rundir import PlanDir
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.grading.context import GradingContext
+
+_NOT_STANDING: Final = (PlanStatus.SETUP_FAILED, PlanStatus.START_FAILED, PlanStatus.APP_CRASHED)
 
 
 @dataclass(slots=True)
@@ -125,6 +127,8 @@ class PlanRun:
     ) -> PlanRecord:
         if isinstance(result, AttemptOutcome):
             status, error, kind = result.status, result.error, None
+            if status in _NOT_STANDING:
+                error = f"{error}{self._context.hint}"
         else:
             seeding = isinstance(result, SeedingFailed)
             status = PlanStatus.SEEDING_FAILED if seeding else PlanStatus.GRADER_FAILED

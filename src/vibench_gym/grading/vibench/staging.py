@@ -91,8 +91,8 @@ def _without_links(root: Path, budget: int) -> tuple[str, ...]:
     dropped: list[str] = []
     top = root.resolve()
     try:
-        for link in list(_links(top)):
-            target = Path(os.path.realpath(link))
+        # Before any is replaced: where a link leads can depend on others.
+        for link, target in [(link, Path(os.path.realpath(link))) for link in _links(top)]:
             size = _size(target)
             link.unlink()
             inside = target.is_relative_to(top) and target.exists()

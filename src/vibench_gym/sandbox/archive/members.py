@@ -7,7 +7,6 @@ Names are bytes throughout: what a builder calls its files need not be UTF-8.
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NoReturn
@@ -49,6 +48,8 @@ class DroppedMember:
 
     name: str
     reason: str
+    is_link: bool = False
+    """Whether it is a symbolic link: what an app misses first when it does not start."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})"
@@ -133,34 +134,3 @@ class BudgetMeter:
         if any(len(part) > self.budget.name_bytes for part in parts):
             too_large(f"a name of more than {self.budget.name_bytes} bytes")
         return parts
-
-
-def link_target(path: tuple[bytes, ...], target: bytes) -> tuple[bytes, ...]:
-    """Where a symbolic link leads, as parts below the root, by its text alone.
-
-    Raises:
-        ValueError: out of the root; the message says so.
-    """
-    if target.startswith(b"/"):
-        # The app stands at /app wherever it runs, so such a link stays inside it.
-        if target != b"/app" and not target.startswith(b"/app/"):
-            raise ValueError("link leads out")
-        place: list[bytes] = []
-        target = target[len(b"/app") :]
-    else:
-        place = list(path[:-1])
-    for part in target.split(b"/"):
-        if part in (b"", b"."):
-            continue
-        if part != b"..":
-            place.append(part)
-        elif place:
-            place.pop()
-        else:
-            raise ValueError("link leads out")
-    return tuple(place)
-
-
-def relative_link(path: tuple[bytes, ...], target: tuple[bytes, ...]) -> bytes:
-    """The text of a link at `path` that leads to `target`, both below one root."""
-    return os.path.relpath(b"/" + b"/".join(target), b"/" + b"/".join(path[:-1]))

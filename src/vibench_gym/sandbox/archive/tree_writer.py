@@ -4,7 +4,7 @@
 
 Every folder is opened by its parent's descriptor without following links, and no link exists
 there until everything else is written: whatever the names say, nothing can be reached outside.
-Links come last, and only those that lead to something inside without passing another link.
+Links come last, and only those that stay inside at every stop (`links`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from vibench_gym.sandbox.archive import links
 from vibench_gym.sandbox.archive.app_scripts import SCRIPTS
 from vibench_gym.sandbox.archive.dependency_trees import remove_dependency_trees
 from vibench_gym.sandbox.archive.folders import FOLDER_FLAGS, Path, enter, names_in, walk
@@ -22,9 +23,7 @@ from vibench_gym.sandbox.archive.members import (
     BudgetMeter,
     DroppedMember,
     Member,
-    link_target,
     printable,
-    relative_link,
 )
 
 if TYPE_CHECKING:
@@ -73,8 +72,7 @@ class TreeWriter:
         for path in list(self._links):
             if any(path[: len(tree)] == tree for tree in pruned):
                 del self._links[path]
-        for path, target in self._links.items():
-            self._make_link(path, target)
+        self._make_links()
         self._close_parent()
         for path, mode in sorted(self._modes.items(), reverse=True):
             self._set_mode(path, mode)
@@ -85,11 +83,11 @@ class TreeWriter:
             if not any(path[: len(tree)] == tree for tree in pruned)
         )
 
-    def drop(self, path: Path, name: bytes, reason: str) -> None:
+    def drop(self, path: Path, name: bytes, reason: str, *, is_link: bool = False) -> None:
         """Record a member that is left out."""
         self.dropped_count += 1
         if len(self._dropped) < MAX_NAMED:
-            self._dropped.append((path, DroppedMember(printable(name), reason)))
+            self._dropped.append((path, DroppedMember(printable(name), reason, is_link)))
 
     def _write(self, member: Member) -> None:
         try:
@@ -197,26 +195,40 @@ class TreeWriter:
             os.close(self._parent_fd)
         self._parent, self._parent_fd = None, -1
 
-    def _make_link(self, path: Path, target: bytes) -> None:
-        name = b"/".join(path)
-        try:
-            place = link_target(path, target)
-        except ValueError as error:
-            self.drop(path, name, str(error))
-            return
-        if any(place[:n] in self._links for n in range(1, len(place) + 1)):
-            self.drop(path, name, "link to a link")
-            return
+    def _make_links(self) -> None:
+        for path, fault in list(links.faults(self._links, self._is_free, self._meter)):
+            del self._links[path]
+            self.drop(path, b"/".join(path), fault, is_link=True)
+        for path, target in self._links.items():
+            refused = self._link_fault(path, links.text_to_store(path, target))
+            if refused is not None:
+                self.drop(path, b"/".join(path), refused, is_link=True)
+
+    def _link_fault(self, path: Path, text: bytes) -> str | None:
+        """Make one link; why it could not be made."""
         if not self._open_parent(path[:-1]):
-            self.drop(path, name, "something else has its name")
-            return
-        text = relative_link(path, place) if target.startswith(b"/") else target
+            return links.TAKEN
         try:
             os.symlink(text, path[-1], dir_fd=self._parent_fd)
-        except FileExistsError:
-            self.drop(path, name, "something else has its name")
         except OSError as error:
-            self.drop(path, name, f"link cannot be made: {error.strerror}")
+            return f"link cannot be made: {error.strerror}"
+        return None
+
+    def _is_free(self, path: Path) -> bool:
+        """Whether a link can stand there: nothing else does, and no file is in its way."""
+        try:
+            parent = walk(self._root, path[:-1])
+        except FileNotFoundError:
+            return True
+        except NotADirectoryError:
+            return False
+        try:
+            os.stat(path[-1], dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            return True
+        finally:
+            os.close(parent)
+        return False
 
     def _set_mode(self, path: Path, mode: int) -> None:
         # The owner keeps access to folders: a tree that cannot be entered cannot be copied.
@@ -254,6 +266,8 @@ class TreeWriter:
             os.rmdir(away, dir_fd=self._root)
         finally:
             os.close(folder)
+        if self._links.pop((top,), None) is not None:
+            self.drop((top,), top, links.TAKEN, is_link=True)
         self._links = {path[1:]: link for path, link in self._links.items()}
         self._modes = {path[1:]: mode for path, mode in self._modes.items() if len(path) > 1}
         self._dropped = [(path[1:], dropped) for path, dropped in self._dropped]

@@ -49,6 +49,11 @@ class UnpackReport:
         """Each dropped member with its reason, for the run's record."""
         return tuple(str(item) for item in self.dropped)
 
+    @property
+    def dropped_links(self) -> tuple[DroppedMember, ...]:
+        """The symbolic links among them."""
+        return tuple(item for item in self.dropped if item.is_link)
+
 
 def unpack(source: Path, destination: Path, budget: ArchiveBudget | None = None) -> UnpackReport:
     """Unpack an archive (tar, plain or compressed, or zip), or copy a folder, into `destination`.

@@ -7,6 +7,7 @@ Values are ours alone: names of images, numbers and places below our work folder
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -28,8 +29,6 @@ FILE: Final = "compose.yaml"
 RELAY: Final = "relay"
 _FILTER: Final = "browser.json"
 _BYTES_PER_INODE: Final = 8192
-_SANDBOX_CALLS: Final = ("chroot", "unshare")
-"""What Chromium's own sandbox needs of what boxes are refused."""
 _NOT_IN_A_VALUE: Final = '"\\$\n\r'
 
 
@@ -64,9 +63,26 @@ def make_work_folder(
 
 
 def _browser_filter() -> str:
-    refused = [name for name in seccomp.refused_names() if name not in _SANDBOX_CALLS]
-    rules = [{"names": refused, "action": "SCMP_ACT_ERRNO"}]
+    refused = seccomp.refused_names(nested_userns=True)
+    rules: list[dict[str, object]] = [{"names": refused, "action": "SCMP_ACT_ERRNO"}]
+    known = (*seccomp.SOCKET_FAMILIES, seccomp.AF_NETLINK)
+    rules += [_no_socket((0, "EQ", n)) for n in range(max(known)) if n not in known]
+    rules += [_no_socket((0, "GT", max(known)))]
+    rules += [_no_socket((0, "EQ", seccomp.AF_NETLINK), (2, "NE", seccomp.NETLINK_ROUTE))]
     return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": rules})
+
+
+def _no_socket(*arguments: tuple[int, str, int]) -> dict[str, object]:
+    """A rule that sockets of such arguments are of an unknown family."""
+    return {
+        "names": list(seccomp.SOCKET_CALLS),
+        "action": "SCMP_ACT_ERRNO",
+        "errnoRet": errno.EAFNOSUPPORT,
+        "args": [
+            {"index": index, "op": f"SCMP_CMP_{op}", "value": value}
+            for index, op, value in arguments
+        ],
+    }
 
 
 def _filled_in(variables: dict[str, str]) -> str:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 
-from vibench_gym.sandbox.zone.daemon.rootfs import USERS, folder_path
+from vibench_gym.sandbox.zone.daemon.rootfs import BLANK_FILE, BLANK_FOLDER, USERS, folder_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 _SMALL = str(64 * 1024 * 1024)
@@ -23,6 +23,13 @@ _SHM = str(512 * 1024 * 1024)
 _TMP = "/tmp"  # noqa: S108 (in the box)
 _VAR_TMP = "/var/tmp"  # noqa: S108 (in the box)
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 (in the box)
+_HIDDEN_FILES = (
+    "cmdline", "interrupts", "kallsyms", "kcore", "key-users", "keys", "latency_stats", "locks",
+    "modules", "sched_debug", "timer_list", "timer_stats",
+)  # fmt: skip
+_HIDDEN_FOLDERS = ("acpi", "asound", "driver", "fs", "pressure", "scsi")
+"""Of /proc: the whole host's, in no namespace. They tell of its keys, devices, start options and
+other boxes' work; a file of pressure also takes a watcher in the kernel for each who opens it."""
 _DEFAULT_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 
 
@@ -71,7 +78,14 @@ def _system() -> list[str]:
     for folder in ("/etc", "/etc-host"):
         for name in sorted(os.listdir(folder)):
             options += ["--ro-bind", f"{folder}/{name}", f"/etc/{name}"]
-    return [*options, "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+    options += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+    return [*options, *_hidden(_HIDDEN_FILES, BLANK_FILE), *_hidden(_HIDDEN_FOLDERS, BLANK_FOLDER)]
+
+
+def _hidden(names: Sequence[str], blank: str) -> list[str]:
+    """Covers what there is of them; which there are depends on the kernel."""
+    there = [f"/proc/{name}" for name in names if os.path.lexists(f"/proc/{name}")]
+    return [option for path in there for option in ("--ro-bind", blank, path)]
 
 
 def _memory_folders(spec: Mapping[str, Any], home: str, targets: set[str]) -> list[str]:

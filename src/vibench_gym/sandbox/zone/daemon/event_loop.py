@@ -59,7 +59,7 @@ class ZoneDaemon:
         self._signals: list[Message] = []
         base = {name: HOST + place for name, place in config["groups"].items()}
         self._zone_groups = control_groups.make_zone(base, config["name"]) if base else {}
-        self._seccomp = box_filter()
+        self._seccomp = {nested: box_filter(nested_userns=nested) for nested in (False, True)}
         self._operations: dict[str, Operation] = {
             "spawn": self._on_spawn,
             "kill": self._on_kill,
@@ -164,7 +164,7 @@ class ZoneDaemon:
             fds,
             root=self._root,
             groups=self._zone_groups,
-            seccomp=None if spec["nested_userns"] else self._seccomp,
+            seccomp=self._seccomp[spec["nested_userns"]],
         )
         self._boxes[name] = box
         self._watch(box.status, lambda: self._take_status(box))

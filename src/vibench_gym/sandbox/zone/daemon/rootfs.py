@@ -27,6 +27,8 @@ FILES = "/files"
 SNAPSHOT_FOLDERS = ("app", "venv", "home", "database")
 SCRATCH_FOLDERS = ("seeding", "tmp")
 BWRAP_FOLDER = "/bwrap"
+BLANK_FILE, BLANK_FOLDER = "/blank/file", "/blank/folder"
+"""Nothing, to be bound over what a box is not to see."""
 USERS = {
     "app": (1000, "app", "/home/app"),
     "database": (999, "postgres", "/home/postgres"),
@@ -96,6 +98,9 @@ class ZoneRoot:
         self._bwrap(root, config)
         for name in ("proc", "tmp", "stage", "lower", FILES[1:], STATE[1:]):
             os.mkdir(f"{root}/{name}", 0o755)
+        os.makedirs(root + BLANK_FOLDER, 0o755)
+        with open(root + BLANK_FILE, "xb"):
+            pass
         os.mkdir(f"{root}/outer", 0o700)
         os.mkdir(root + HOST)
         mounts.mount("proc", f"{root}/proc", "proc", mounts.MS_NOSUID | mounts.MS_NODEV)

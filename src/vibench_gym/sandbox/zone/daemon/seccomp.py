@@ -1,14 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""A seccomp filter for boxes of apps and databases: system calls that none of them needs.
+"""A seccomp filter for boxes: system calls that none of them needs, and what no namespace covers.
 
 They have no capabilities and no user namespaces, so most of these are refused anyway; the filter
 is for the kernel's own mistakes behind them. A refused call returns EPERM (ENOSYS for clone3,
 whose flags a filter cannot see: C libraries then use clone). The program is classic BPF.
 
+A network namespace does not cover every family of sockets: AF_VSOCK reaches the hypervisor of a
+virtual machine, and with it every other box on it. So a box has the families that programs need
+(AF_UNIX, AF_INET, AF_INET6, and of AF_NETLINK the routes, by which C libraries list addresses);
+any other is unknown (EAFNOSUPPORT). io_uring makes sockets past a filter, and is refused whole;
+so are keyrings, which belong to users and not to boxes.
+
 What reaches into another process is refused for another reason: a box's process 1 cannot be killed
 from inside, but by a limit on its time, a tracer or a write to its memory it could be ended as if
 somebody outside had killed it. prlimit64 is left to a process for itself (0, as C libraries say).
+
+Chromium's own sandbox makes user namespaces: its box has the same filter but for what makes them.
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ import struct
 
 _LOAD, _JUMP_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x45, 0x06
 _JUMP_GREATER_EQUAL = 0x35
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _THIRD_ARGUMENT = 0, 4, 16, 32
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _X32_BIT = 0x40000000
 _CLONE_NAMESPACES = 0x7E020000
@@ -47,25 +55,31 @@ _REFUSED = {
     "move_pages": (279, 239), "migrate_pages": (256, 238), "mbind": (237, 235),
     "process_madvise": (440, 440), "kcmp": (312, 272),
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
+    "pidfd_getfd": (438, 438),
 }  # fmt: skip
+_FOR_NESTED = ("chroot", "unshare")
+"""What Chromium's own sandbox needs of them."""
+SOCKET_CALLS = {"socket": (41, 198), "socketpair": (53, 199)}
+SOCKET_FAMILIES = (1, 2, 10)
+"""AF_UNIX, AF_INET, AF_INET6."""
+AF_NETLINK, NETLINK_ROUTE = 16, 0
 _PRLIMIT = (302, 261)
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 
 
-def refused_names() -> tuple[str, ...]:
+def refused_names(*, nested_userns: bool = False) -> tuple[str, ...]:
     """The system calls that are refused whatever they are given, for filters in other forms."""
-    return tuple(sorted(_REFUSED))
+    kept = _FOR_NESTED if nested_userns else ()
+    return tuple(sorted(name for name in _REFUSED if name not in kept))
 
 
-def box_filter(machine: str = os.uname().machine) -> bytes | None:
+def box_filter(machine: str = os.uname().machine, *, nested_userns: bool = False) -> bytes | None:
     """The filter for a machine; None where its system calls are not known to us."""
     known = _MACHINES.get(machine)
     if known is None:
         return None
     architecture, column = known
-    refused = sorted(numbers[column] for numbers in _REFUSED.values())
-    prlimit, clone, clone3 = _PRLIMIT[column], _CLONE[column], _CLONE3[column]
     program = [
         _step(_LOAD, _ARCHITECTURE),
         _step(_JUMP_EQUAL, architecture, 1, 0),
@@ -74,12 +88,45 @@ def box_filter(machine: str = os.uname().machine) -> bytes | None:
         # x86-64's second table of system calls is not looked at, so it is closed.
         _step(_JUMP_GREATER_EQUAL, _X32_BIT, 0, 1),
         _step(_RETURN, _ERRNO | errno.ENOSYS),
+    ]
+    for name in refused_names(nested_userns=nested_userns):
+        number = _REFUSED[name][column]
+        program += [_step(_JUMP_EQUAL, number, 0, 1), _step(_RETURN, _ERRNO | errno.EPERM)]
+    program += _sockets(column)
+    if not nested_userns:
+        program += _processes(column)
+    return b"".join([*program, _step(_RETURN, _ALLOW)])
+
+
+def _sockets(column: int) -> list[bytes]:
+    """Refuses families; falls through with the call's number for every other call."""
+    refuse = [_step(_RETURN, _ERRNO | errno.EAFNOSUPPORT)]
+    netlink = [
+        _step(_LOAD, _THIRD_ARGUMENT),
+        _step(_JUMP_EQUAL, NETLINK_ROUTE, 0, 1),
+        _step(_RETURN, _ALLOW),
+        *refuse,
+    ]
+    known = []
+    for family in SOCKET_FAMILIES:
+        known += [_step(_JUMP_EQUAL, family, 0, 1), _step(_RETURN, _ALLOW)]
+    body = [
+        _step(_LOAD, _FIRST_ARGUMENT),  # the low half, as the kernel takes it
+        *known,
+        _step(_JUMP_EQUAL, AF_NETLINK, 1, 0),
+        *refuse,
+        *netlink,
+    ]
+    first, second = (numbers[column] for numbers in SOCKET_CALLS.values())
+    return [_step(_JUMP_EQUAL, first, 1, 0), _step(_JUMP_EQUAL, second, 0, len(body)), *body]
+
+
+def _processes(column: int) -> list[bytes]:
+    """Refuses other processes' limits and new namespaces."""
+    prlimit, clone, clone3 = _PRLIMIT[column], _CLONE[column], _CLONE3[column]
+    return [
         _step(_JUMP_EQUAL, clone3, 0, 1),
         _step(_RETURN, _ERRNO | errno.ENOSYS),
-    ]
-    for number in refused:
-        program += [_step(_JUMP_EQUAL, number, 0, 1), _step(_RETURN, _ERRNO | errno.EPERM)]
-    program += [
         _step(_JUMP_EQUAL, prlimit, 0, 4),
         _step(_LOAD, _FIRST_ARGUMENT),  # the low half: a pid is an int, the kernel drops the rest
         _step(_JUMP_EQUAL, 0, 0, 1),
@@ -89,9 +136,7 @@ def box_filter(machine: str = os.uname().machine) -> bytes | None:
         _step(_LOAD, _FIRST_ARGUMENT),
         _step(_JUMP_SET, _CLONE_NAMESPACES, 0, 1),
         _step(_RETURN, _ERRNO | errno.EPERM),
-        _step(_RETURN, _ALLOW),
     ]
-    return b"".join(program)
 
 
 def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
