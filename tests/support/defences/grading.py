@@ -41,6 +41,11 @@ DEFENCES: Final = (
         ),
     ),
     defence(
+        "lookalikes_read",
+        "letters that look like Latin ones hide no word from the flags",
+        (_HYGIENE, "dict.fromkeys((readable, as_latin(readable)))", "[readable]"),
+    ),
+    defence(
         "seed_summary_quoted",
         "the seeder's report is quoted line by line",
         ("grading/qa/agent.py", "quoted_lines(task.seed_summary or", "str(task.seed_summary or"),
