@@ -105,6 +105,11 @@ DEFENCES: Final = (
         (_DOWNLOADS, "if size > limit:", "if size < 0:"),
     ),
     defence(
+        "downloads_end",
+        "a download that does not end is cancelled",
+        (_DOWNLOADS, "            await bounded(item.cancel(), _CANCEL_S)\n", "            pass\n"),
+    ),
+    defence(
         "staged_uploads",
         "a page is given staged test assets only",
         (
