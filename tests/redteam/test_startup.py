@@ -117,6 +117,16 @@ CASES = [
         "keep the probe busy for ever",
     ),
     attack(
+        "script_is_a_fifo",
+        Variant({SETUP: f"rm {START}; mkfifo {START}\n"}, FAILED, 0.0, "listens nowhere"),
+        "hang whoever reads its script",
+    ),
+    attack(
+        "script_without_end",
+        Variant({SETUP: f"ln -sf /dev/zero {START}\n"}, FAILED, 0.0, "cannot execute"),
+        "fill the memory of whoever reads its script",
+    ),
+    attack(
         "redirects_to_no_address",
         Variant(raw_server(answers("302 x", "Location: http://[x")), FAILED, 0.0, "cannot be read"),
         "be masked, by an answer that breaks the parser of the grader's probe",

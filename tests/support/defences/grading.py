@@ -84,6 +84,11 @@ DEFENCES: Final = (
         ("grading/qa/citations.py", "        if not wrong:\n", "        if wrong or not wrong:\n"),
     ),
     defence(
+        "signs_checked",
+        "a claim of signs alone is looked up as well",
+        ("grading/qa/citations.py", "if not wanted and not signs:", "if not wanted:"),
+    ),
+    defence(
         "report_policy",
         "the report lets nothing run or load that is not its own",
         (
