@@ -540,6 +540,53 @@ async def test_text_without_end(ground: Ground, seen: Seen) -> None:
 
 @redteam(
     "page",
+    gain="keep the judge in a prompt or a font that never comes, with no picture of it",
+    expected="acts, takes pictures and leaves as ever",
+    defences=["no_unseen_prompts"],
+)
+async def test_prompts_of_the_browser(ground: Ground, seen: Seen) -> None:
+    page = await ground.show(
+        "<style>@font-face { font-family: f; src: url(/endless) } body { font-family: f }</style>"
+        "<button onclick=hold()>B</button><button onclick=\"document.title = 'second'\">C</button>"
+        "<script>function hold() { Notification.requestPermission();"
+        "navigator.credentials.get({publicKey: {challenge: new Uint8Array(9)}}).catch(() => 0);"
+        "navigator.mediaDevices.getUserMedia({audio: true, video: true}).catch(() => 0);"
+        "document.documentElement.requestFullscreen(); print() }</script>"
+    )
+    refs = dict(re.findall(r'button "([BC])" \[ref=(\w+)\]', page.text))
+    held = await ground.call("click", ref=refs["B"])
+    last = await ground.call("click", ref=refs["C"])
+    pictures = [look.screenshot for look in (page, held, last) if look.screenshot is not None]
+    seen(f"title {last.title!r}, {len(pictures)} pictures")
+    assert not held.is_error, held.text
+    assert last.title == "second"
+    assert len(pictures) == 3
+    await ground.honest()
+
+
+@redteam(
+    "page",
+    gain="hold the judge's mouse for good, as nobody's at a keyboard",
+    expected="Escape gives the mouse back, as in any browser",
+    defences=["escape_lets_go"],
+)
+async def test_holds_the_mouse(ground: Ground, seen: Seen) -> None:
+    page = await ground.show(
+        "<button onclick=\"document.body.requestPointerLock(); document.title = 'held'\">B</button>"
+        "<button onclick=\"document.title = 'second'\">C</button>"
+    )
+    refs = dict(re.findall(r'button "([BC])" \[ref=(\w+)\]', page.text))
+    held = await ground.call("click", ref=refs["B"])
+    locked = await ground.call("click", ref=refs["C"])
+    await ground.call("press", key="Escape")
+    last = await ground.call("click", ref=refs["C"])
+    seen(f"titles {held.title!r}, {locked.title!r}, {last.title!r}")
+    assert (held.title, last.title) == ("held", "second")
+    await ground.honest()
+
+
+@redteam(
+    "page",
     gain="take the judge to a place of its own, under the app's name",
     expected="not reached, and named",
     defences=["own_network"],
