@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.attacks import advisory_archives as advisory
 from support.attacks import hostile_archives as hostile
 from support.attacks.case import Case, Seen
 from support.counter_app import write_app
@@ -159,6 +160,22 @@ INSIDE = [
         "one app, as a tar",
         "archive_format",
     ),
+    attack(
+        advisory.names_that_fold_together,
+        "write through a link whose name is another's when folded",
+        "stays inside",
+        "archive_links_last",
+    ),
+    attack(
+        advisory.size_for_another_header,
+        "show other members here than to other readers",
+        "as POSIX reads it, nothing smuggled",
+    ),
+    attack(
+        advisory.mode_through_a_link,
+        "change the mode of a folder of the host's",
+        "stays inside",
+    ),
     attack(hostile.endless_streams, "keep the grader busy with nothing", "read to the tar's end"),
 ]
 LARGE = "too_large, 0, bounded"
@@ -170,6 +187,13 @@ REFUSED = [
     attack(hostile.endless_name, "break what handles names", LARGE, "archive_paths"),
     attack(hostile.deep_tree, "make the grader recurse without end", LARGE, "archive_paths"),
     attack(hostile.huge_header, "fill the grader's memory", LARGE, "archive_headers"),
+    attack(advisory.header_chain, "fill its memory bit by bit", LARGE, "archive_header_chain"),
+    attack(
+        advisory.zip64_directory_bomb,
+        "fill the grader's memory by a second directory size",
+        LARGE,
+        "archive_zip64",
+    ),
     attack(
         hostile.zip_directory_bomb, "fill the grader's memory by a zip", LARGE, "archive_headers"
     ),
@@ -212,8 +236,11 @@ async def test_inside(tmp_path: Path, case: Case, seen: Seen) -> None:
     assert not looked.found_secret
     assert not (tmp_path / "planted.txt").exists()
     assert {"setup-environment.sh", "start-server.sh", "server.py"} <= set(looked.names)
+    assert "smuggled.txt" not in looked.names
     if (tmp_path / "outside.txt").exists():
         assert (tmp_path / "outside.txt").read_text() == hostile.SECRET
+    if (tmp_path / "theirs").exists():
+        assert (tmp_path / "theirs").stat().st_mode & 0o777 == 0o755
 
 
 @pytest.mark.parametrize("case", REFUSED + DAMAGED, ids=by_name)

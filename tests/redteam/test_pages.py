@@ -22,6 +22,7 @@ from support.attacks.case import Seen, redteam
 from support.counter_app import attacked, write_app
 from vibench_gym.browser.base import BrowserLaunch
 from vibench_gym.browser.launch import chromium_version, launch_chromium
+from vibench_gym.browser.page import downloads
 from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import MIB, BrowserConfig, ProcessLimits, StackConfig
 from vibench_gym.grading.events import EventLog, Stopwatch
@@ -52,10 +53,22 @@ QUICK = BrowserConfig(
     max_download_bytes=100_000,
 )
 SERVE = r"""
-import json, urllib.parse
+import json, time, urllib.parse
+def endless(self):
+    self.send_response(200)
+    self.send_header("Content-Disposition", "attachment; filename=endless.bin")
+    self.end_headers()
+    try:
+        while True:
+            self.wfile.write(b"x" * 1000)
+            time.sleep(0.02)
+    except OSError:
+        Path("/app/hung_up").touch()
 def answer(self):
     path, _, query = self.path.partition("?")
     page, head = Path("/app/pages" + path), {}
+    if path == "/endless":
+        return endless(self)
     if path == "/file":
         asked = urllib.parse.parse_qs(query)
         body = b"x" * int(asked["size"][0])
@@ -421,6 +434,34 @@ async def test_downloads(ground: Ground, seen: Seen) -> None:
 
 @redteam(
     "page",
+    gain="hold the grader and fill the browser's space by a download that never ends",
+    expected="cancelled, named, and its time is the app's",
+    defences=["downloads_end"],
+)
+async def test_downloads_without_end(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, seen: Seen
+) -> None:
+    page = await ground.show(
+        "<a download href='/file?size=9&name=short'>short</a><a download href=/endless>long</a>"
+    )
+    refs = dict(re.findall(r'link "(short|long)" \[ref=(\w+)\]', page.text))
+    honest = await ground.call("download", ref=refs["short"])
+    assert "9 bytes" in honest.text
+    monkeypatch.setattr(downloads, "_TRANSFER_S", 2.0)
+    answered = await ground.call("click", ref=refs["long"])
+    if "endless.bin" not in answered.text:  # it began after the click had settled
+        answered = await ground.call("download", ref=refs["long"])
+    wait = "for i in $(seq 300); do test -e hung_up && break; sleep 0.1; done; ls hung_up"
+    told = await ground.stack.exec(wait, timeout_s=60)
+    seen(f"{answered.text.splitlines()[1].strip()}; {answered.waited_on_app_s:.1f} s are the app's")
+    assert "did not end in 2 s and was cancelled" in answered.text
+    assert answered.waited_on_app_s >= 2.0
+    assert told.stdout.split() == ["hung_up"]
+    await ground.honest()
+
+
+@redteam(
+    "page",
     gain="have the judge upload files of the grader to it",
     expected="staged test assets only",
     defences=["staged_uploads"],
@@ -494,6 +535,53 @@ async def test_text_without_end(ground: Ground, seen: Seen) -> None:
     assert len(looked.text) < 30_000
     assert looked.truncated
     assert "cut: " in looked.text
+    await ground.honest()
+
+
+@redteam(
+    "page",
+    gain="keep the judge in a prompt or a font that never comes, with no picture of it",
+    expected="acts, takes pictures and leaves as ever",
+    defences=["no_unseen_prompts"],
+)
+async def test_prompts_of_the_browser(ground: Ground, seen: Seen) -> None:
+    page = await ground.show(
+        "<style>@font-face { font-family: f; src: url(/endless) } body { font-family: f }</style>"
+        "<button onclick=hold()>B</button><button onclick=\"document.title = 'second'\">C</button>"
+        "<script>function hold() { Notification.requestPermission();"
+        "navigator.credentials.get({publicKey: {challenge: new Uint8Array(9)}}).catch(() => 0);"
+        "navigator.mediaDevices.getUserMedia({audio: true, video: true}).catch(() => 0);"
+        "document.documentElement.requestFullscreen(); print() }</script>"
+    )
+    refs = dict(re.findall(r'button "([BC])" \[ref=(\w+)\]', page.text))
+    held = await ground.call("click", ref=refs["B"])
+    last = await ground.call("click", ref=refs["C"])
+    pictures = [look.screenshot for look in (page, held, last) if look.screenshot is not None]
+    seen(f"title {last.title!r}, {len(pictures)} pictures")
+    assert not held.is_error, held.text
+    assert last.title == "second"
+    assert len(pictures) == 3
+    await ground.honest()
+
+
+@redteam(
+    "page",
+    gain="hold the judge's mouse for good, as nobody's at a keyboard",
+    expected="Escape gives the mouse back, as in any browser",
+    defences=["escape_lets_go"],
+)
+async def test_holds_the_mouse(ground: Ground, seen: Seen) -> None:
+    page = await ground.show(
+        "<button onclick=\"document.body.requestPointerLock(); document.title = 'held'\">B</button>"
+        "<button onclick=\"document.title = 'second'\">C</button>"
+    )
+    refs = dict(re.findall(r'button "([BC])" \[ref=(\w+)\]', page.text))
+    held = await ground.call("click", ref=refs["B"])
+    locked = await ground.call("click", ref=refs["C"])
+    await ground.call("press", key="Escape")
+    last = await ground.call("click", ref=refs["C"])
+    seen(f"titles {held.title!r}, {locked.title!r}, {last.title!r}")
+    assert (held.title, last.title) == ("held", "second")
     await ground.honest()
 
 

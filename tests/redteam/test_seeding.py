@@ -203,6 +203,14 @@ POSTGRES_DATABASE_URL=postgres://evil.example/x
 VIBENCH_GYM_API_KEY=evil
 VIBENCH_GYM_BASE_URL=http://evil.example
 HTTPS_PROXY=http://evil.example
+PGHOSTADDR=192.0.2.1
+PGSERVICEFILE=/app/evil.conf
+NODE_REPL_EXTERNAL_MODULE=/app/evil.js
+_JAVA_OPTIONS=-javaagent:/app/evil.jar
+OPENSSL_MODULES=/app/evil
+SSL_CERT_FILE=/app/evil.pem
+DOTNET_STARTUP_HOOKS=/app/evil.dll
+CURL_HOME=/app/evil
 SHOP_NAME=$(touch /app/ran)`touch /app/ran`
 export CITY='Ulm'
 """
@@ -228,6 +236,7 @@ async def test_hostile_environment(twins: VariantGrader, seen: Seen) -> None:
     assert result.return_code == 0
     assert set(seed.env) == {"SHOP_NAME", "CITY"}
     assert "evil" not in inside.stdout
+    assert "192.0.2.1" not in inside.stdout
     assert "\nran\n" not in inside.stdout
     assert "SHOP_NAME=$(touch /app/ran)`touch /app/ran`" in inside.stdout
     assert dict(os.environ) == before

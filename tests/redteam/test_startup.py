@@ -117,6 +117,31 @@ CASES = [
         "keep the probe busy for ever",
     ),
     attack(
+        "script_is_a_fifo",
+        Variant({SETUP: f"rm {START}; mkfifo {START}\n"}, FAILED, 0.0, "listens nowhere"),
+        "hang whoever reads its script",
+    ),
+    attack(
+        "script_without_end",
+        Variant({SETUP: f"ln -sf /dev/zero {START}\n"}, FAILED, 0.0, "cannot execute"),
+        "fill the memory of whoever reads its script",
+    ),
+    attack(
+        "redirects_to_no_address",
+        Variant(raw_server(answers("302 x", "Location: http://[x")), FAILED, 0.0, "cannot be read"),
+        "be masked, by an answer that breaks the parser of the grader's probe",
+        "start_failed, 0",
+        "probe_reads_anything",
+    ),
+    attack(
+        "length_in_odd_digits",
+        Variant(raw_server("c.sendall(b'HTTP/1.1 200 ok\\r\\nContent-Length: \\xb2\\r\\n\\r\\nhi');"
+                           " c.close()"), PlanStatus.GRADED, 0.0),
+        "be masked, by a number that only some of Python takes for one",
+        "graded as what it shows: 0",
+        "probe_reads_anything",
+    ),
+    attack(
         "output_without_end",
         Variant({START: f"yes '{'x' * 200}' &\nyes >&2 &\nexec python server.py\n"}),
         "fill the grader's disk or memory by its log",

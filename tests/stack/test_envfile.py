@@ -49,6 +49,16 @@ def test_lines_are_data(text: str, env: dict[str, str]) -> None:
         "PIP_INDEX_URL",
         "npm_config_registry",
         "AGENT_LLM_BASE_URL",
+        "PGHOSTADDR",
+        "PGSERVICEFILE",
+        "PSQLRC",
+        "NODE_REPL_EXTERNAL_MODULE",
+        "_JAVA_OPTIONS",
+        "OPENSSL_MODULES",
+        "SSL_CERT_FILE",
+        "DOTNET_STARTUP_HOOKS",
+        "LUA_INIT",
+        "CURL_HOME",
         "A B",
         "",
         "A=B",
@@ -57,6 +67,11 @@ def test_lines_are_data(text: str, env: dict[str, str]) -> None:
 def test_names_that_change_more_than_the_app_are_denied(name: str) -> None:
     assert envfile.is_denied(name)
     assert envfile.allowed({name: "x"}) == {}
+
+
+@pytest.mark.parametrize("name", ["NODE_ENV", "PG_POOL_SIZE", "PAGE_SIZE", "NODE_CONFIG", "PG"])
+def test_names_of_apps_are_theirs(name: str) -> None:
+    assert envfile.allowed({name: "x"}) == {name: "x"}
 
 
 @pytest.mark.parametrize("name", ["BOARD_JSON", "OPENAI_API_KEY", "_x", "DATABASE_SEED", "GAME_2"])

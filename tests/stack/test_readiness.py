@@ -116,12 +116,19 @@ async def test_redirects_are_bounded() -> None:
         (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000 + b"\r\n\r\nhi", "without end"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "before its document"),
         (b"HTTP/1.1 103 Early Hints\r\n\r\n" * 10, "interim responses without end"),
+        (answer("302 Found", "Location: http://[x"), "cannot be read (Invalid IPv6 URL)"),
     ],
 )
 async def test_rubbish_is_named(sent: bytes, detail: str) -> None:
     found = await look(lambda _: sent)
     assert not found.ready
     assert detail in found.detail
+
+
+@pytest.mark.parametrize("length", ["\xb2", "+2", "-1", "1_0", "0x2", "2, 2", "", "9" * 5000])
+async def test_a_length_that_is_no_number_is_none(length: str) -> None:
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhi"
+    assert (await look(lambda _: head.encode("latin-1"))).ready
 
 
 async def test_interim_responses_are_skipped() -> None:

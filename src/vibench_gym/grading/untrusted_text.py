@@ -11,12 +11,14 @@ of a surprising score finds the place. The prompts tell the models that tool res
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.shown_text import visible, without_unseen
 from vibench_gym.grading.chat_tokens import as_shown_on_page, without_chat_tokens
+from vibench_gym.grading.lookalikes import as_latin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,11 +82,13 @@ def plain(text: str) -> str:
 def addresses_judge(text: str) -> tuple[str, ...]:
     """Passages that speak to the grader, as `kind: excerpt`, at most one of each kind."""
     readable = re.sub(r"\s+", " ", plain(text))
+    readings = dict.fromkeys((readable, as_latin(readable)))
     found = []
     for kind, pattern in _PATTERNS.items():
-        if match := pattern.search(readable):
+        hits = ((match, reading) for reading in readings if (match := pattern.search(reading)))
+        for match, reading in itertools.islice(hits, 1):
             start = max(0, match.start() - 10)
-            found.append(f"{kind}: {readable[start : start + _EXCERPT_CHARS]!r}")
+            found.append(f"{kind}: {reading[start : start + _EXCERPT_CHARS]!r}")
     return tuple(found)
 
 

@@ -29,6 +29,8 @@ MAX_INTERIM = 5
 _FIRST_FINAL = 200
 _FIRST_ERROR = 500
 _REDIRECTS = (301, 302, 303, 307, 308)
+_DIGITS = re.compile(r"[0-9]+")
+"""Not `isdigit`: a byte 0xB2 is a digit to that, and no number to `int`."""
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3})(?: |\r|$)")
 
 
@@ -71,6 +73,9 @@ async def probe(
         return Probe(ready=False, detail=f"accepted a connection, no answer in {timeout_s:g} s")
     except _NotHttp as error:
         return Probe(ready=False, detail=str(error))
+    except ValueError as error:
+        # From a parser of the library's, on what the app sent (an address such as `http://[x`).
+        return Probe(ready=False, detail=f"sent what cannot be read ({error})"[:300])
     except OSError as error:
         detail = (
             "refused the connection"
@@ -183,7 +188,7 @@ def _parse_head(head: bytes) -> tuple[_Answer, int | None]:
         elif name == "set-cookie" and "=" in value:
             key, _, cookie = value.partition(";")[0].partition("=")
             answer.cookies[_wire(key.strip())] = _wire(cookie.strip())
-        elif name == "content-length" and value.isdigit():
+        elif name == "content-length" and _DIGITS.fullmatch(value):
             length = int(value[:18])
     return answer, length
 

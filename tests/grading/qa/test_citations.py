@@ -78,6 +78,17 @@ def test_other_words_are_asked_for_again_then_flagged(words: str) -> None:
     assert all("claim not found in first" in flag for flag in flags)
 
 
+@pytest.mark.parametrize(
+    ("saw", "found"),
+    [("\u2713", True), ("\u2605\u2605\u2605\u2606", True), ("\u2605\u2605\u2605\u2605", False),
+     ("\u2717", False), ("\u2713\ufe0f", True), ("\u2026", True), ("--", True)],
+)  # fmt: skip
+def test_a_citation_without_words_is_looked_up_by_its_signs(saw: str, *, found: bool) -> None:
+    claims = Citations(lambda _flag: None)
+    claims.shown("obs-0001", "- text: Saved \u2713\n- text: \u2605\u2605 \u2605\u2606")
+    assert (claims.objection("first", said(saw)) is None) is found
+
+
 def test_only_observations_of_the_step_at_hand_count() -> None:
     claims = Citations(lambda _flag: None)
     claims.shown("obs-0001", PAGE)

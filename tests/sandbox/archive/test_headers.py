@@ -95,6 +95,8 @@ def test_damaged_headers_are_refused(tmp_path: Path, data: bytes) -> None:
         pax(SPARSE, (b"GNU.sparse.map", b"0,0," * 20_001)) + header(),
         pax(*ONE_0) + header(size=b"10000000") + b"9999999\n" * 64,
         pax(*ONE_0) + header(size=b"10000000") + b"20000\n".ljust(2_100_000, b"1"),
+        pax((b"a", b"x" * 600_000)) + pax((b"b", b"x" * 600_000)) + header(),
+        header(b"g", b"2000000", b"g") + b"x" * 524288 + pax((b"a", b"x" * 600_000)) + header(),
     ],
 )
 def test_announced_sizes_are_refused_before_they_are_read(tmp_path: Path, data: bytes) -> None:
@@ -180,3 +182,46 @@ def test_a_zip_directory_that_would_fill_memory(
         data += (locator + b"\0" * 4 + struct.pack("<Q", 64)).ljust(20, b"\0")
     data += b"PK\x05\x06".ljust(12, b"\0") + struct.pack("<LLH", directory, 0, 0)
     assert outcome(data, tmp_path) is status
+
+
+def with_zip64(data: bytes, *sizes: int) -> bytes:
+    """A zip with zip64 records of its directory's size, that the plain record does not name.
+
+    The locator leads to the first of them; some readers take the one right before the locator.
+    """
+    at = data.rindex(b"PK\x05\x06")
+    count, _, offset = struct.unpack_from("<HLL", data, at + 10)
+    records = b"".join(
+        struct.pack("<4sQHHLLQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, offset)
+        for size in sizes
+    )
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, at, 1)
+    return data[:at] + records + locator + data[at:]
+
+
+def directory_size(data: bytes) -> int:
+    return int(struct.unpack_from("<L", data, data.rindex(b"PK\x05\x06") + 12)[0])
+
+
+@pytest.mark.parametrize("honest_first", [False, True])
+def test_a_zip64_record_counts_though_nothing_names_it(
+    tmp_path: Path, *, honest_first: bool
+) -> None:
+    data = bytes(zipped())
+    sizes = [directory_size(data)] * honest_first + [1 << 40]
+    assert outcome(with_zip64(data, *sizes), tmp_path) is ArtifactStatus.TOO_LARGE
+
+
+def test_members_that_only_a_zip64_record_counts(tmp_path: Path) -> None:
+    data = bytes(zipped())
+    at, start = data.rindex(b"PK\x05\x06"), data.index(b"PK\x01\x02")
+    entries = data[start:at] * 300
+    whole = with_zip64(data[:start] + entries + data[at:], len(entries))
+    (tmp_path / "a").write_bytes(whole)
+    with pytest.raises(ArtifactRejected, match="more than 200 members"):
+        unpack(tmp_path / "a", tmp_path / "out", ArchiveBudget(members=200))
+
+
+def test_an_honest_zip64_record_is_read(tmp_path: Path) -> None:
+    data = bytes(zipped())
+    assert outcome(with_zip64(data, directory_size(data)), tmp_path) is ArtifactStatus.OK

@@ -130,10 +130,24 @@ DEFENCES: Final = (
         "a header has a size at most",
         (
             "sandbox/archive/tar.py",
-            'if size > MAX_EXTENDED:\n        too_large(f"an extended',
-            'if size < 0:\n        too_large(f"an extended',
+            'if extended.size > MAX_EXTENDED:\n        too_large(f"extended',
+            'if size < 0:\n        too_large(f"extended',
         ),
         ("sandbox/archive/zip.py", "if directory > MAX_DIRECTORY:", "if directory < 0:"),
+    ),
+    defence(
+        "archive_header_chain",
+        "the headers of one member have a size at most, all together",
+        ("sandbox/archive/tar.py", "    extended.size += size\n", "    extended.size = size\n"),
+    ),
+    defence(
+        "archive_zip64",
+        "a zip's directory has the size of the largest record that a reader may take",
+        (
+            "sandbox/archive/zip.py",
+            "directory = max(directory if directory != _IN_ZIP64 else 0, larger or 0)",
+            "directory = min(directory, larger or directory)",
+        ),
     ),
     defence(
         "archive_members",

@@ -81,6 +81,20 @@ DEFENCES: Final = (
         ),
     ),
     defence(
+        "no_unseen_prompts",
+        "no window of the browser's for a passkey takes the clicks",
+        (
+            "browser/page/tabs.py",
+            '            await cdp.send("WebAuthn.enable", {"enableUI": False})\n',
+            "",
+        ),
+    ),
+    defence(
+        "escape_lets_go",
+        "Escape gives back mouse and screen, which a page had taken",
+        ("browser/tools/keyboard.py", 'if self.key == "Escape":', "if not self.key:"),
+    ),
+    defence(
         "tab_limit",
         "so many tabs at a time",
         (
@@ -103,6 +117,11 @@ DEFENCES: Final = (
         "download_size",
         "a download has a size at most",
         (_DOWNLOADS, "if size > limit:", "if size < 0:"),
+    ),
+    defence(
+        "downloads_end",
+        "a download that does not end is cancelled",
+        (_DOWNLOADS, "            await bounded(item.cancel(), _CANCEL_S)\n", "            pass\n"),
     ),
     defence(
         "staged_uploads",

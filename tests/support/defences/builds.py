@@ -20,6 +20,11 @@ _MASKED = (
 
 DEFENCES: Final = (
     defence(
+        "no_plan_in_history",
+        "no plan is in the history of what a feature starts from",
+        ("gym/rows/starting_tree.py", "if _holds_object(path, objects):", "if not objects:"),
+    ),
+    defence(
         "model_route_paths",
         "the route carries calls of its own run only",
         (

@@ -92,6 +92,11 @@ DEFENCES: Final = (
         ("report/html.py", "        finalize=_visible,\n", ""),
     ),
     defence(
+        "lookalikes_read",
+        "letters that look like Latin ones hide no word from the flags",
+        (_HYGIENE, "dict.fromkeys((readable, as_latin(readable)))", "[readable]"),
+    ),
+    defence(
         "seed_summary_quoted",
         "the seeder's report is quoted line by line",
         ("grading/qa/agent.py", "quoted_lines(task.seed_summary or", "str(task.seed_summary or"),
@@ -128,6 +133,11 @@ DEFENCES: Final = (
         "claims_checked",
         "what a judge cites is looked up in what it was shown",
         ("grading/qa/citations.py", "        if not wrong:\n", "        if wrong or not wrong:\n"),
+    ),
+    defence(
+        "signs_checked",
+        "a claim of signs alone is looked up as well",
+        ("grading/qa/citations.py", "if not wanted and not signs:", "if not wanted:"),
     ),
     defence(
         "report_policy",

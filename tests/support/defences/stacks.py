@@ -107,6 +107,12 @@ DEFENCES: Final = (
         ),
     ),
     defence(
+        "probe_reads_anything",
+        "nothing that an app answers breaks the look at it",
+        (_READINESS, "    except ValueError as error:", "    except UnicodeError as error:"),
+        (_READINESS, "_DIGITS.fullmatch(value)", "value.isdigit()"),
+    ),
+    defence(
         "probe_origin",
         "a look at the app does not leave its origin",
         (_READINESS, "if not _own_origin(target, port):", "if not target:"),

@@ -10,16 +10,20 @@ its file input's file and reads it in slices. Size, number and names of kept fil
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 from playwright.async_api import Error as PlaywrightError
 
-from vibench_gym.browser.failures import ActionFailed, bounded, explain
+from vibench_gym.browser.failures import ActionFailed, PageUnresponsive, bounded, explain
 from vibench_gym.browser.page.snapshot import quoted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.async_api import CDPSession, Download
 
     from vibench_gym.browser.page.pages import Pages
@@ -29,6 +33,8 @@ PREVIEW_CHARS = 2_000
 NAME_CHARS = 100
 _SLICE = 4 * 1024 * 1024
 _TRANSFER_S = 60.0
+"""For all downloads of one call to end, and for one to be read; an endless one is cancelled."""
+_CANCEL_S = 5.0
 
 
 async def keep_new_downloads(pages: Pages, wait_s: float = 0.0) -> str:
@@ -41,7 +47,8 @@ async def keep_new_downloads(pages: Pages, wait_s: float = 0.0) -> str:
             await pages.act(tab, tab.page.wait_for_timeout(100))
         waited += 0.1
         started = _take_started(pages)
-    return "".join([f"\n{await _keep(pages, item)}" for item in started])
+    ends_at = time.monotonic() + _TRANSFER_S
+    return "".join([f"\n{await _keep(pages, item, ends_at)}" for item in started])
 
 
 def _take_started(pages: Pages) -> list[Download]:
@@ -54,12 +61,12 @@ def _take_started(pages: Pages) -> list[Download]:
     return started
 
 
-async def _keep(pages: Pages, item: Download) -> str:
+async def _keep(pages: Pages, item: Download, ends_at: float) -> str:
     offered = quoted(item.suggested_filename, NAME_CHARS)
     if pages.kept_downloads >= MAX_KEPT:
         return f"download {offered}: not kept, {MAX_KEPT} are already"
     try:
-        path = await bounded(item.path(), _TRANSFER_S)
+        path = await _ended(pages, item, ends_at)
         content = await bounded(_read_inside(pages, str(path)), _TRANSFER_S)
     except PlaywrightError as error:
         return f"download {offered} failed: {explain(error)}"
@@ -71,6 +78,22 @@ async def _keep(pages: Pages, item: Download) -> str:
     digest = hashlib.sha256(content).hexdigest()
     about = f"download {offered}: {len(content)} bytes, sha256 {digest}, kept as {name}"
     return f"{about}\n{_preview(content)}"
+
+
+async def _ended(pages: Pages, item: Download, ends_at: float) -> Path:
+    """Where a download is once it has ended; the time is the app's, who sends it.
+
+    Raises:
+        ActionFailed: it does not end in time, and was cancelled lest it fill the browser's space.
+        PlaywrightError: it failed.
+    """
+    try:
+        with pages.wait.waiting():
+            return await bounded(item.path(), max(0.1, ends_at - time.monotonic()))
+    except PageUnresponsive:
+        with contextlib.suppress(PlaywrightError, PageUnresponsive):
+            await bounded(item.cancel(), _CANCEL_S)
+        raise ActionFailed(f"it did not end in {_TRANSFER_S:g} s and was cancelled") from None
 
 
 def _preview(content: bytes) -> str:

@@ -59,7 +59,11 @@ class Tab:
     async def devtools(self) -> CDPSession:
         """The page's DevTools session, made on first use."""
         if self.cdp is None:
-            self.cdp = await self.page.context.new_cdp_session(self.page)
+            cdp = await self.page.context.new_cdp_session(self.page)
+            # A request for a passkey opens a window of the browser's, which nobody sees or closes
+            # here and which takes every click. There is no passkey on this machine: say so.
+            await cdp.send("WebAuthn.enable", {"enableUI": False})
+            self.cdp = cdp
         return self.cdp
 
     async def isolated(self) -> IsolatedWorld:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated
 
 from playwright.async_api import Error as PlaywrightError
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 KEY_DELAY_MS = 10.0
 TYPING_MAX_S = 10.0
+_LET_GO = """(() => {
+  Document.prototype.exitPointerLock.call(document);
+  Document.prototype.exitFullscreen.call(document).catch(() => {});
+})()"""
+"""What a browser does at Escape, whatever the page does: a key that is sent to a page passes the
+browser by."""
 
 
 class Type(PageTool):
@@ -82,4 +89,7 @@ class Press(PageTool):
                 f"{self.key!r} is no key: use names such as Enter, Escape, Tab, ArrowDown, a, "
                 "or chords such as Control+a"
             ) from None
+        if self.key == "Escape":
+            with contextlib.suppress(PlaywrightError):  # the page may be gone
+                await pages.act(tab, (await tab.isolated()).evaluate(_LET_GO))
         return f"pressed {self.key}{where}"

@@ -7,6 +7,7 @@ an observation of the current step. Where it is not, the agent is asked to cite 
 a few times. Then the check counts as it is, and a flag in the record says what was not found. So a
 wrong citation never costs a plan its verdict: an app cannot get itself masked by confusing a judge.
 
+A citation without any word (a tick, five stars) is looked up sign by sign.
 Words are compared without case, punctuation, white space and what nobody sees, and an escape counts
 as what it stands for, since observations quote and escape.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
+from unicodedata import category
 
 from vibench_gym.grading.untrusted_text import clip, plain
 
@@ -36,7 +38,8 @@ class Citations:
 
     def __init__(self, on_flag: Callable[[str], object]) -> None:
         self._on_flag = on_flag
-        self._looks: dict[str, str] = {}
+        self._looks: dict[str, tuple[str, str]] = {}
+        """Of each observation its words, and all that is not white space."""
         self._asked = 0
 
     def begin_step(self) -> None:
@@ -48,7 +51,7 @@ class Citations:
         """Note what the judge was shown."""
         if len(self._looks) >= MAX_LOOKS:
             del self._looks[next(iter(self._looks))]
-        self._looks[observation_id] = f" {_words(text)} "
+        self._looks[observation_id] = f" {_words(text)} ", _unspaced(text)
 
     def objection(self, step: str, call: RecordCheck) -> str | None:
         """Why the judge should cite again, None where the check can be recorded."""
@@ -66,8 +69,13 @@ class Citations:
 
     def _not_found(self, call: RecordCheck) -> Iterable[str]:
         for words in call.saw:
-            wanted = _words(words)
-            if wanted and not any(f" {wanted} " in look for look in self._looks.values()):
+            wanted, signs = _words(words), _signs(words)
+            if not wanted and not signs:
+                continue
+            if not any(
+                f" {wanted} " in shown if wanted else signs in everything
+                for shown, everything in self._looks.values()
+            ):
                 yield repr(clip(words, 80))
         for cited in dict.fromkeys(_ID.findall(" ".join((call.reason, *call.saw)))):
             if cited not in self._looks:
@@ -76,3 +84,12 @@ class Citations:
 
 def _words(text: str) -> str:
     return _NO_WORD.sub(" ", plain(text).casefold()).strip()
+
+
+def _unspaced(text: str) -> str:
+    return "".join(plain(text).split())
+
+
+def _signs(text: str) -> str:
+    """What is neither word nor punctuation: a tick, five stars."""
+    return "".join(c for c in _unspaced(text) if not c.isascii() and category(c)[0] == "S")

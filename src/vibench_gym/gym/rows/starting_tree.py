@@ -95,10 +95,30 @@ def _stored(digest: str, store: ArtifactStore) -> str:
 
 def _refuse_plans(tree: Path, task: Task) -> None:
     digests = {plan.sha256 for plan in task.plans}
+    objects = [name for plan in task.plans for name in _git_names(plan.text.encode())]
     for path in tree.rglob("*"):
-        small = path.is_file() and not path.is_symlink() and path.stat().st_size <= MAX_PLAN_BYTES
+        if not path.is_file() or path.is_symlink():
+            continue
+        small = path.stat().st_size <= MAX_PLAN_BYTES
         if small and hashlib.sha256(path.read_bytes()).hexdigest() in digests:
             raise TaskInvalid([Problem(str(path), 1, "is a test plan, in a tree for builders")])
+        if _holds_object(path, objects):
+            problem = "holds a test plan in the history of a tree for builders"
+            raise TaskInvalid([Problem(str(path), 1, problem)])
+
+
+def _git_names(data: bytes) -> tuple[bytes, bytes]:
+    """The names that git gives a file of this content, by either of its hashes."""
+    named = b"blob %d\0" % len(data) + data
+    return hashlib.sha1(named, usedforsecurity=False).digest(), hashlib.sha256(named).digest()
+
+
+def _holds_object(path: Path, objects: list[bytes]) -> bool:
+    """Whether a file is one of git's objects, or the index of a pack that has one of them."""
+    if path.suffix == ".idx":
+        index = path.read_bytes()
+        return any(name in index for name in objects)
+    return f"{path.parent.name}{path.name}" in {name.hex() for name in objects}
 
 
 def _invalid(row: VibenchTask, message: str) -> TaskInvalid:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 BLOCK = 512
 MAX_EXTENDED = 1024 * 1024
-"""Bytes of one extended header."""
+"""Bytes of all extended headers of one member."""
 MAX_SEGMENTS = 20_000
 """Pieces of one sparse file."""
 _KINDS: dict[bytes, Kind] = {
@@ -53,6 +53,8 @@ class _Extended:
     name: bytes | None = None
     link: bytes | None = None
     pax: dict[bytes, bytes] = field(default_factory=dict)
+    size: int = 0
+    """Bytes of them; a chain of small ones is as large as one that is not."""
 
 
 def is_tar_header(block: bytes) -> bool:
@@ -95,8 +97,9 @@ def read_tar(stream: TarStream, meter: BudgetMeter) -> Iterator[Member]:
 
 
 def _extend(extended: _Extended, kind: bytes, stream: TarStream, size: int) -> None:
-    if size > MAX_EXTENDED:
-        too_large(f"an extended header of {size} bytes")
+    extended.size += size
+    if extended.size > MAX_EXTENDED:
+        too_large(f"extended headers of {extended.size} bytes for one member")
     data = stream.exactly(size)
     stream.exactly(-size % BLOCK)
     if kind == b"L":

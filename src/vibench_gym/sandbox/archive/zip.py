@@ -28,6 +28,8 @@ _END = b"PK\x05\x06"
 _END_BYTES = 22
 _MAX_COMMENT = 65535
 _IN_ZIP64 = 0xFFFF_FFFF
+_LOCATOR_BYTES = 20
+_RECORD_BYTES = 56
 _ENTRY = b"PK\x01\x02"
 _UTF8 = 0x800
 _ENCRYPTED = 0x1
@@ -67,8 +69,11 @@ def _check_directory(file: BinaryIO, meter: BudgetMeter) -> None:
     if at < 0 or len(tail) - at < _END_BYTES:
         rejected("a zip archive without its directory")
     directory = struct.unpack_from("<L", tail, at + 12)[0]
-    if directory == _IN_ZIP64:
-        directory = _zip64_directory(file, size - len(tail) + at)
+    # A zip64 record counts wherever there is one, whatever the plain record says.
+    larger = _zip64_directory(file, size - len(tail) + at)
+    if larger is None and directory == _IN_ZIP64:
+        rejected("a zip archive with a damaged end")
+    directory = max(directory if directory != _IN_ZIP64 else 0, larger or 0)
     if directory > MAX_DIRECTORY:
         too_large(f"a zip directory of {directory} bytes")
     # The directory ends where the end record starts; zip64 records in between only add to it.
@@ -79,16 +84,22 @@ def _check_directory(file: BinaryIO, meter: BudgetMeter) -> None:
     file.seek(0)
 
 
-def _zip64_directory(file: BinaryIO, end: int) -> int:
-    file.seek(max(0, end - 20))
-    locator = file.read(20)
-    if len(locator) < 20 or not locator.startswith(b"PK\x06\x07"):  # noqa: PLR2004 - its fixed size
-        rejected("a zip archive with a damaged end")
-    file.seek(min(struct.unpack_from("<Q", locator, 8)[0], end))
-    record = file.read(56)
-    if len(record) < 56 or not record.startswith(b"PK\x06\x06"):  # noqa: PLR2004 - its fixed size
-        rejected("a zip archive with a damaged end")
-    return int(struct.unpack_from("<Q", record, 40)[0])
+def _zip64_directory(file: BinaryIO, end: int) -> int | None:
+    """The directory's size by the zip64 record; None where there is none.
+
+    The record is looked for where its locator says and right before the locator: readers differ.
+    """
+    file.seek(max(0, end - _LOCATOR_BYTES))
+    locator = file.read(_LOCATOR_BYTES)
+    if len(locator) < _LOCATOR_BYTES or not locator.startswith(b"PK\x06\x07"):
+        return None
+    sizes = []
+    for place in (struct.unpack_from("<Q", locator, 8)[0], end - _LOCATOR_BYTES - _RECORD_BYTES):
+        file.seek(min(max(0, place), end))
+        record = file.read(_RECORD_BYTES)
+        if len(record) == _RECORD_BYTES and record.startswith(b"PK\x06\x06"):
+            sizes.append(int(struct.unpack_from("<Q", record, 40)[0]))
+    return max(sizes) if sizes else rejected("a zip archive with a damaged end")
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
