@@ -22,6 +22,7 @@ from vibench_gym.core.errors import ArtifactRejected, ConfigError, TaskInvalid
 from vibench_gym.gym.agent.attribution import Evidence, attribute
 from vibench_gym.gym.agent.harnesses.base import HarnessTask, Transcript
 from vibench_gym.gym.box.build_box import BuildBox, CommandResult
+from vibench_gym.gym.box.call_usage import NO_TOKENS, Usage
 from vibench_gym.gym.box.harvest import HarvestFailed
 from vibench_gym.gym.box.provider_errors import ProviderFailed, provider_errors
 from vibench_gym.gym.wire import HarnessStatus
@@ -70,6 +71,9 @@ class BuildResult:
     sessions: tuple[str, ...] = ()
     """The harness's conversations, by the calls that our relay carried."""
     model_calls: int = 0
+    usage: Usage = NO_TOKENS
+    """Tokens of all its conversations, as the model server told them to our relay; without a relay
+    those that the harness reported."""
     return_code: int | None = None
     provider: str = ""
     sandbox_id: str | None = None
@@ -149,6 +153,7 @@ class Builder:
             transcript=transcript,
             sessions=() if traffic is None else tuple(traffic.sessions),
             model_calls=evidence.answered,
+            usage=evidence.usage,
             return_code=end.return_code,
             errors=end.errors,
             harness_s=end.duration_s,

@@ -54,7 +54,7 @@ def response_of(
     params: NeMoGymResponseCreateParamsNonStreaming, build: BuildResult, model: str
 ) -> NeMoGymResponse:
     """What the harness did, as one response of the policy."""
-    transcript, usage = build.transcript, build.transcript.usage
+    transcript, usage = build.transcript, build.usage
     limited = transcript.length_limited
     return NeMoGymResponse(
         id=f"resp_{uuid4().hex}",
