@@ -107,7 +107,7 @@ def test_parts_are_no_more_than_the_whole() -> None:
 
 
 @given(st.binary(max_size=400), st.booleans(), st.booleans())
-def test_no_answer_raises(junk: bytes, streamed: bool, framed: bool) -> None:  # noqa: FBT001
+def test_no_answer_raises(junk: bytes, streamed: bool, framed: bool) -> None:
     fields = (STREAM if streamed else b"", b"Transfer-Encoding: chunked\r\n" if framed else b"")
     reader = read(junk + b'{"usage"' + junk, *fields)
     reader.end()

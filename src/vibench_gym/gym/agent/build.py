@@ -58,6 +58,8 @@ class BuildRequest:
     """An archive of the store that is unpacked before the files are placed."""
     temperature: float | None = None
     top_p: float | None = None
+    pictures: bool = True
+    """Whether the model takes pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,12 @@ class Builder:
             detail = f"the box could not be made ready: {failure}"
             return BuildResult(HarnessStatus.BOX_FAILED, detail)
         task = HarnessTask(
-            request.prompt, request.base_url, box.scratch, request.temperature, request.top_p
+            request.prompt,
+            request.base_url,
+            box.scratch,
+            temperature=request.temperature,
+            top_p=request.top_p,
+            pictures=request.pictures,
         )
         end, unreachable = await self._work(box, task, executable, request.control)
         # In a thread: the loop carries other builds' model calls.

@@ -45,6 +45,8 @@ class HarnessTask:
     """A folder of the box for the harness's own files, outside of the app."""
     temperature: float | None = None
     top_p: float | None = None
+    pictures: bool = True
+    """Whether the model takes pictures; one that does not refuses the whole call."""
 
 
 @dataclass(frozen=True, slots=True)
