@@ -5,8 +5,9 @@
 The policy is the one named in the prompt by a line `policy: NAME`, else the one that the request's
 `model` names, else the default. `python -m vibench_gym.testing.policy_server --port 8123` serves
 the usual ones: `good`, `broken` (an app with a fault), `empty` (says something and builds nothing),
-`mixed` (one of those three, by task), `silent` (never answers), `failing` (status 500), `slow`
-(builds, then sits until it is stopped).
+`mixed` (one of those three, by task), `tools` (builds, then searches, looks at a picture and asks a
+sub-agent, which is `helper`), `silent` (never answers), `failing` (status 500), `slow` (builds, then
+sits until it is stopped).
 """
 
 from __future__ import annotations
@@ -31,7 +32,15 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from vibench_gym.testing.policies import Build, ByTask, Conversation, Scripted, Turn, bash
+from vibench_gym.testing.policies import (
+    Build,
+    ByTask,
+    Conversation,
+    Scripted,
+    Turn,
+    bash,
+    use_tools,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -59,6 +68,8 @@ def usual_policies(root: Path | None = None) -> dict[str, Policy]:
         "broken": broken,
         "empty": empty,
         "mixed": ByTask(mixed, good, root),
+        "tools": Build(root=root, then=use_tools("helper")),
+        "helper": Scripted((Turn("I look.", (bash("ls"),)), Turn("I saw it all."))),
         "silent": Scripted((Turn(wait_s=_FOREVER_S),)),
         "failing": Scripted((Turn(status=500),) * 1000),
         "slow": Build(root=root, then=(sits,)),
@@ -75,6 +86,13 @@ class PolicyServer:
     """0: any free one."""
     requests: list[str] = field(default_factory=list)
     """Names of the policies that answered, in order."""
+    text_only: bool = False
+    """As a model without eyes: calls with a picture are refused."""
+    most_pictures: int = 0
+    """The most that one call showed."""
+    prompt_tokens: int = 0
+    """Of all answers, as their usage said; so is the next."""
+    completion_tokens: int = 0
 
     async def __aenter__(self) -> Self:
         listener = socket.create_server(("127.0.0.1", self.port))
@@ -134,11 +152,16 @@ class PolicyServer:
         said = Conversation.of(body.get("messages") or [])
         name = self._name(said, str(body.get("model", "")))
         self.requests.append(name)
+        self.most_pictures = max(self.most_pictures, said.pictures)
+        if self.text_only and said.pictures:
+            return JSONResponse({"error": {"message": "this is not a multimodal model"}}, 400)
         turn = await asyncio.to_thread(self.policies[name].turn, said)
         await asyncio.sleep(turn.wait_s)
         if turn.status != 200:  # noqa: PLR2004 (HTTP's success)
             return JSONResponse({"error": {"message": "scripted failure"}}, turn.status)
         completion = _completion(turn, json.dumps(body, sort_keys=True), str(body.get("model")))
+        self.prompt_tokens += completion["usage"]["prompt_tokens"]
+        self.completion_tokens += completion["usage"]["completion_tokens"]
         if not body.get("stream"):
             return JSONResponse(completion)
         return StreamingResponse(_events(completion), media_type="text/event-stream")
