@@ -5,9 +5,9 @@
 The policy is the one named in the prompt by a line `policy: NAME`, else the one that the request's
 `model` names, else the default. `python -m vibench_gym.testing.policy_server --port 8123` serves
 the usual ones: `good`, `broken` (an app with a fault), `empty` (says something and builds nothing),
-`mixed` (one of those three, by task), `tools` (builds, then searches, looks at a picture and asks a
-sub-agent, which is `helper`), `silent` (never answers), `failing` (status 500), `slow` (builds, then
-sits until it is stopped).
+`mixed` (one of those three, by task), `tools` (builds, then searches, looks at a picture and asks
+a sub-agent, which is `helper`), `silent` (never answers), `failing` (status 500), `slow` (builds,
+then sits until it is stopped).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""OpenCode's tools that need something around them, in a real box: searches, pictures, sub-agents."""
+"""OpenCode's tools that need something around them: searches, pictures, sub-agents; in a box."""
 
 from __future__ import annotations
 
