@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 START_TIMEOUT_S = 30.0
 _NAMED = re.compile(r"^policy: ([a-z0-9_-]+)$", re.MULTILINE)
 _CREATED = 1_767_225_600
+_MAX_TOKENS = 262_144
 _FOREVER_S = 86_400.0
 
 
@@ -140,12 +141,18 @@ class PolicyServer:
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
                 Route("/{run:path}/v1/chat/completions", self._chat, methods=["POST"]),
                 Route("/v1/models", self._models, methods=["GET"]),
+                Route("/tokenize", self._tokenize, methods=["POST"]),
             ]
         )
 
     async def _models(self, _request: Request) -> Response:
         data = [{"id": name, "object": "model", "created": _CREATED} for name in self.policies]
         return JSONResponse({"object": "list", "data": data})
+
+    async def _tokenize(self, request: Request) -> Response:
+        """As vLLM's, by which NeMo Gym learns a prompt's token ids; they are invented."""
+        tokens = list(range(len(await request.body()) // 4))
+        return JSONResponse({"tokens": tokens, "count": len(tokens), "max_model_len": _MAX_TOKENS})
 
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
@@ -160,6 +167,8 @@ class PolicyServer:
         if turn.status != 200:  # noqa: PLR2004 (HTTP's success)
             return JSONResponse({"error": {"message": "scripted failure"}}, turn.status)
         completion = _completion(turn, json.dumps(body, sort_keys=True), str(body.get("model")))
+        if body.get("logprobs"):
+            completion["choices"][0]["logprobs"] = _token_ids(completion)
         self.prompt_tokens += completion["usage"]["prompt_tokens"]
         self.completion_tokens += completion["usage"]["completion_tokens"]
         if not body.get("stream"):
@@ -200,6 +209,13 @@ def _completion(turn: Turn, key: str, model: str) -> dict[str, Any]:
             "total_tokens": prompt + answer,
         },
     }
+
+
+def _token_ids(completion: dict[str, Any]) -> dict[str, Any]:
+    """Invented tokens as vLLM tells them where `return_tokens_as_token_ids` is set."""
+    count = completion["usage"]["completion_tokens"]
+    made = [{"token": f"token_id:{number}", "logprob": -0.5} for number in range(count)]
+    return {"content": [{**token, "bytes": None, "top_logprobs": []} for token in made]}
 
 
 async def _events(completion: dict[str, Any]) -> AsyncIterator[str]:
