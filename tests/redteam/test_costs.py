@@ -90,6 +90,8 @@ async def test_lies_about_its_tokens(tmp_path: Path, seen: Seen) -> None:
         one = builds.policy.prompt_tokens, builds.policy.completion_tokens
         build = await builds.build(f"{CALL}; {CALL.replace(SESSION, 'ses_2')}; {lie}; {APP}")
 
+    assert honest.usage is not None
+    assert build.usage is not None
     assert (honest.usage.input_tokens, honest.usage.output_tokens) == one
     assert build.transcript.usage.input_tokens == 10**9
     assert build.sessions == (SESSION, "ses_2")

@@ -39,11 +39,14 @@ class Evidence:
         return self.transcript.model_calls if self.traffic is None else self.traffic.answered
 
     @property
-    def usage(self) -> Usage:
-        """Tokens of all conversations; the transcript's only where the relay was told none."""
+    def usage(self) -> Usage | None:
+        """Tokens of all conversations; the transcript's only where the relay was told none.
+
+        None where nobody knows: a transcript has the numbers of its first conversation alone.
+        """
         traffic = self.traffic
         if traffic is None or not traffic.counted:
-            return self.transcript.usage
+            return self.transcript.usage if len(self.transcript.sessions) <= 1 else None
         return traffic.usage
 
     @property

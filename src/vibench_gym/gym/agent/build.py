@@ -73,9 +73,9 @@ class BuildResult:
     sessions: tuple[str, ...] = ()
     """The harness's conversations, by the calls that our relay carried."""
     model_calls: int = 0
-    usage: Usage = NO_TOKENS
+    usage: Usage | None = NO_TOKENS
     """Tokens of all its conversations, as the model server told them to our relay; without a relay
-    those that the harness reported."""
+    those that the harness reported. None: it had a sub-agent, and nobody knows of all."""
     return_code: int | None = None
     provider: str = ""
     sandbox_id: str | None = None
