@@ -134,3 +134,15 @@ def test_a_real_models_key_is_never_an_argument(tmp_path: Path) -> None:
     )  # fmt: skip
     assert isinstance(missing.exception, ConfigError)
     assert "NO_SUCH_KEY" in str(missing.exception)
+
+
+def test_gym_config_says_what_overrules_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEMO_GYM_EXTRA_ROOTS", str(tmp_path))
+    (tmp_path / "env.yaml").write_text("policy_api_key: x\n", encoding="utf-8")
+    quiet = invoke("gym-config", "--folder", str(tmp_path / "venvs"))
+    assert (quiet.stdout, quiet.stderr) == (f"{tmp_path}/venvs/one-venv.yaml\n", "")
+
+    (tmp_path / "env.yaml").write_text("uv_venv_dir: /elsewhere\n", encoding="utf-8")
+    said = invoke("gym-config", "--folder", str(tmp_path / "venvs"))
+    assert said.stdout == quiet.stdout
+    assert f"{tmp_path}/env.yaml overrules" in said.stderr

@@ -8,14 +8,23 @@ import socket
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from support.attacks.hostile_builds import APP, HONEST, HostileBuilds
 from support.faults.endings import Ending
-from support.gym_servers.building import CALL, STEP
+from support.gym_servers.building import (
+    CALL,
+    STEP,
+    ShellHarness,
+    agent_config,
+    agent_with,
+    recording_gym,
+)
 from vibench_gym.core.errors import SandboxUnavailable
 from vibench_gym.gym.wire import HarnessStatus
-from vibench_gym.testing.policies import Turn
+from vibench_gym.testing.policies import Scripted, Turn
+from vibench_gym.testing.policy_server import PolicyServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,6 +117,54 @@ async def test_a_policy_that_refuses_every_call_masks(tmp_path: Path, tell: Tell
         end = came_to(await builds.build(f"{CALL}; exit 1"))
     tell("policy answers 401", "harness", "for good", end)
     assert end.kind == HarnessStatus.UNREACHABLE_MODEL
+
+
+SHOWS = (
+    'if [ -n "$PICTURES" ]; then ' + CALL.replace("curl ", "curl -f ").replace(
+        '"content": "hi"',
+        '"content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]',
+    ) + " || exit 1; fi"
+)  # fmt: skip
+"""A harness that shows the model a picture where it may, and ends badly where that is refused."""
+ROW: dict[str, Any] = {
+    "app": "shop",
+    "artifact": "mvp",
+    "prd_files": ["prds/shop/prd/mvp.txt"],
+    "test_plans": ["prds/shop/tests/mvp/test1.txt"],
+    "responses_create_params": {"input": [{"role": "user", "content": "Build ./prd.txt"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("text_only", "told", "status", "shown"),
+    [
+        (False, None, "ok", 1),
+        (True, None, "ok", 1),  # shown once, by us, to see whether it looks
+        (True, False, "ok", 0),
+        (True, True, "harness_failed", 1),  # the operator's word is not doubted
+    ],
+)
+async def test_a_policy_without_eyes_builds_as_one_that_is_shown_nothing(
+    tmp_path: Path, tell: Tell, *, text_only: bool, told: bool | None, status: str, shown: int
+) -> None:
+    policies = {"policy": Scripted((Turn("Hello."),))}
+    async with PolicyServer(policies, "policy", text_only=text_only) as policy:
+        gym = recording_gym(policy.port)
+        config = agent_config(tmp_path / "artifacts", model_takes_pictures=told)
+        served = agent_with(ShellHarness(f"{CALL}; {SHOWS}; {STEP}; {APP}"), config, gym)
+        transport = httpx.ASGITransport(app=served.setup_webserver())
+        async with httpx.AsyncClient(transport=transport, base_url="http://agent") as client:
+            answer = await client.post("/run", json=ROW, timeout=250)
+
+    row = answer.json()
+    tell(
+        f"policy {'without' if text_only else 'with'} eyes, {told or 'asked'}",
+        "harness",
+        "for good",
+        Ending("scored", status, reward=row["reward"], attempts=1),
+    )
+    assert (row["harness_status"], row["mask_sample"]) == (status, False)
+    assert policy.most_pictures == shown
 
 
 async def test_a_policy_that_is_not_there_masks(tmp_path: Path, tell: Tell) -> None:

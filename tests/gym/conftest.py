@@ -60,6 +60,7 @@ def build_with(
         patience_s: float = 60,
         files: Mapping[str, bytes] | None = None,
         prompt: str = "Build ./prd.txt",
+        pictures: bool = True,
         **options: Any,
     ) -> BuildResult:
         model = ModelUrl("http", "127.0.0.1", port or policy.port, RUN)
@@ -78,6 +79,7 @@ def build_with(
             base_url=model.inside("bubblewrap", None).base_url,
             control=ModelControl(model, patience_s),
             files={"/app/prd.txt": b"Build a shop."} if files is None else files,
+            pictures=pictures,
         )
         mounts = {} if program is None else {program.box_folder: str(program.folder)}
         given = {MODEL_URL_OPTION: model.base_url, "mounts": mounts, **options}

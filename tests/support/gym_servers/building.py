@@ -68,7 +68,10 @@ class ShellSettings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ShellHarness(BoxHarness):
-    """Runs a script with `BASE_URL` set and the prompt on standard input."""
+    """Runs a script with `BASE_URL` set and the prompt on standard input.
+
+    `PICTURES` is set to something where the model takes them.
+    """
 
     name: ClassVar[str] = "shell"
     settings_model: ClassVar[type[BaseModel]] = ShellSettings
@@ -97,9 +100,8 @@ class ShellHarness(BoxHarness):
 
     def command(self, task: HarnessTask, executable: str) -> BoxCommand:
         """The script."""
-        return BoxCommand(
-            argv=(executable, "-c", self.script), env={"BASE_URL": task.base_url}, stdin=task.prompt
-        )
+        env = {"BASE_URL": task.base_url, "PICTURES": "yes" if task.pictures else ""}
+        return BoxCommand(argv=(executable, "-c", self.script), env=env, stdin=task.prompt)
 
     def read(self, output: bytes) -> Transcript:
         """OpenCode's events."""

@@ -45,11 +45,14 @@ class ReadmeRun:
     programs: Path
     port: str = field(default_factory=lambda: str(free_port()))
     head_port: int = field(default_factory=free_port)
+    model_type: str = "openai_model"
+    """Which of the README's ways to start the servers."""
 
     def command(self, first: str) -> str:
         """The command that starts with some words, on our ports."""
         lines = commands(self.readme.read_text(encoding="utf-8"), SECTION)
-        line = next(line for line in lines if line.startswith(first))
+        found = (line for line in lines if line.startswith(first))
+        line = next(line for line in found if first != START or f" {self.model_type} " in line)
         line = line.replace(POLICY_PORT, self.port)
         return line if first == POLICY else with_overrides(line, [self._head])
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vibench_gym.gym.agent.harnesses.base import Transcript
     from vibench_gym.gym.agent.model_control import ModelControl
     from vibench_gym.gym.box.build_box import CommandResult
+    from vibench_gym.gym.box.call_usage import Usage
     from vibench_gym.gym.box.model_route import ModelTraffic
 
 
@@ -36,6 +37,17 @@ class Evidence:
     def answered(self) -> int:
         """Model calls that were answered."""
         return self.transcript.model_calls if self.traffic is None else self.traffic.answered
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens of all conversations; the transcript's only where the relay was told none.
+
+        None where nobody knows: a transcript has the numbers of its first conversation alone.
+        """
+        traffic = self.traffic
+        if traffic is None or not traffic.counted:
+            return self.transcript.usage if len(self.transcript.sessions) <= 1 else None
+        return traffic.usage
 
     @property
     def last_words(self) -> str:

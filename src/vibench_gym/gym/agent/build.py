@@ -22,6 +22,7 @@ from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.gym.agent.attribution import Evidence, attribute
 from vibench_gym.gym.agent.harnesses.base import HarnessTask, Transcript
 from vibench_gym.gym.box.build_box import BuildBox, CommandResult
+from vibench_gym.gym.box.call_usage import NO_TOKENS, Usage
 from vibench_gym.gym.box.harvest import HarvestFailed
 from vibench_gym.gym.box.provider_errors import ProviderFailed, provider_errors
 from vibench_gym.gym.wire import HarnessStatus
@@ -57,6 +58,8 @@ class BuildRequest:
     """An archive of the store that is unpacked before the files are placed."""
     temperature: float | None = None
     top_p: float | None = None
+    pictures: bool = True
+    """Whether the model takes pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,9 @@ class BuildResult:
     sessions: tuple[str, ...] = ()
     """The harness's conversations, by the calls that our relay carried."""
     model_calls: int = 0
+    usage: Usage | None = NO_TOKENS
+    """Tokens of all its conversations, as the model server told them to our relay; without a relay
+    those that the harness reported. None: it had a sub-agent, and nobody knows of all."""
     return_code: int | None = None
     provider: str = ""
     sandbox_id: str | None = None
@@ -132,7 +138,12 @@ class Builder:
             detail = f"the box could not be made ready: {failure}"
             return BuildResult(HarnessStatus.BOX_FAILED, detail)
         task = HarnessTask(
-            request.prompt, request.base_url, box.scratch, request.temperature, request.top_p
+            request.prompt,
+            request.base_url,
+            box.scratch,
+            temperature=request.temperature,
+            top_p=request.top_p,
+            pictures=request.pictures,
         )
         end, unreachable = await self._work(box, task, executable, request.control)
         # In a thread: the loop carries other builds' model calls.
@@ -149,6 +160,7 @@ class Builder:
             transcript=transcript,
             sessions=() if traffic is None else tuple(traffic.sessions),
             model_calls=evidence.answered,
+            usage=evidence.usage,
             return_code=end.return_code,
             errors=end.errors,
             harness_s=end.duration_s,

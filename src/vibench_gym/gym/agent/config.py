@@ -60,6 +60,8 @@ class VibenchAgentConfig(OpenCodeSettings, OracleSettings, BaseResponsesAPIAgent
     """The model server as boxes see it, where that is another address; the run's path is kept."""
     model_patience_s: float = Field(default=180, gt=0)
     """How long the model may be gone before the harness is not left waiting for it."""
+    model_takes_pictures: bool | None = None
+    """Whether the harness may show it pictures; None: the model is asked once, with a small one."""
 
     app_key_env: str | None = None
     """As the resources server's: for the model that an app calls, so that it can be tried while it

@@ -10,10 +10,13 @@ does the model answer at all?
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import struct
 import time
+import zlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vibench_gym.core.config import MIB
 
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 CONTROL_S = 90.0
 LOOK_EVERY_S = 5.0
-_QUESTION = {"model": "policy", "messages": [{"role": "user", "content": "ping"}], "max_tokens": 16}
+_SIDE = 64
+"""Pixels of the picture that is shown: models may refuse smaller ones for their size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +65,25 @@ class ModelControl:
             return reason
         try:
             async with asyncio.timeout(CONTROL_S):
-                status = await self._ask()
+                status = await self._ask("ping")
         except TimeoutError:
             return ""
         except (OSError, ValueError, EOFError) as error:
             return f"the model server broke off: {error!r}"
         return "" if 200 <= status < 300 else f"the model server answers with status {status}"  # noqa: PLR2004 (HTTP's range of success)
+
+    async def takes_pictures(self) -> bool | None:
+        """Whether the model answers when it is shown one; None where it does not answer at all.
+
+        A refusal counts only beside an answer to the same question without the picture.
+        """
+        try:
+            async with asyncio.timeout(CONTROL_S):
+                if 200 <= await self._ask(_with_picture("ping")) < 300:  # noqa: PLR2004 (as above)
+                    return True
+                return False if 200 <= await self._ask("ping") < 300 else None  # noqa: PLR2004
+        except (OSError, TimeoutError, ValueError, EOFError):
+            return None
 
     async def _no_connection(self) -> str:
         try:
@@ -77,10 +94,12 @@ class ModelControl:
         writer.transport.abort()
         return ""
 
-    async def _ask(self) -> int:
+    async def _ask(self, content: str | list[dict[str, Any]]) -> int:
+        """The status of the answer to a short question."""
+        said = {"role": "user", "content": content}
         reader, writer = await self._open()
         try:
-            body = json.dumps(_QUESTION).encode()
+            body = json.dumps({"model": "policy", "messages": [said], "max_tokens": 16}).encode()
             head = (
                 "POST /v1/chat/completions HTTP/1.1\r\n"
                 f"Host: {self.url.host}:{self.url.port}\r\n"
@@ -102,3 +121,22 @@ class ModelControl:
         return await asyncio.open_connection(
             plain.connect_host, plain.port, ssl=True if plain.scheme == "https" else None
         )
+
+
+def _with_picture(text: str) -> list[dict[str, Any]]:
+    url = f"data:image/png;base64,{base64.b64encode(_white_png()).decode()}"
+    return [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]
+
+
+def _white_png() -> bytes:
+    rows = (b"\0" + b"\xff" * _SIDE * 3) * _SIDE
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", _SIDE, _SIDE, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows)),
+        (b"IEND", b""),
+    )
+    body = b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + body

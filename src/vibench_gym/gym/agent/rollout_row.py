@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nemo_gym.openai_utils import NeMoGymResponseCreateParamsNonStreaming
 
     from vibench_gym.gym.agent.build import BuildResult
+    from vibench_gym.gym.box.call_usage import Usage
     from vibench_gym.gym.wire import VibenchSeedSessionResponse
 
 PRD_FILE = "prd.txt"
@@ -54,7 +55,7 @@ def response_of(
     params: NeMoGymResponseCreateParamsNonStreaming, build: BuildResult, model: str
 ) -> NeMoGymResponse:
     """What the harness did, as one response of the policy."""
-    transcript, usage = build.transcript, build.transcript.usage
+    transcript, usage = build.transcript, build.usage
     limited = transcript.length_limited
     return NeMoGymResponse(
         id=f"resp_{uuid4().hex}",
@@ -65,17 +66,21 @@ def response_of(
         tool_choice=params.tool_choice,
         tools=params.tools,
         parallel_tool_calls=params.parallel_tool_calls,
-        usage=NeMoGymResponseUsage.model_validate(
-            {
-                "input_tokens": usage.input_tokens,
-                "input_tokens_details": {"cached_tokens": usage.cached_tokens},
-                "output_tokens": usage.output_tokens,
-                "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-                "total_tokens": usage.total_tokens,
-            }
-        ),
+        usage=None if usage is None else _usage(usage),
         status="incomplete" if limited else None,
         incomplete_details={"reason": "max_output_tokens"} if limited else None,
+    )
+
+
+def _usage(usage: Usage) -> NeMoGymResponseUsage:
+    return NeMoGymResponseUsage.model_validate(
+        {
+            "input_tokens": usage.input_tokens,
+            "input_tokens_details": {"cached_tokens": usage.cached_tokens},
+            "output_tokens": usage.output_tokens,
+            "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+            "total_tokens": usage.total_tokens,
+        }
     )
 
 

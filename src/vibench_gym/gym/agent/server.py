@@ -9,6 +9,7 @@ a row with its reward, or with the reason why it was not measured.
 """
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
     from nemo_gym.sandbox.providers.base import SandboxProvider
 
+_LOGGER = logging.getLogger(__name__)
+
 
 class VibenchAgent(SimpleResponsesAPIAgent):
     """NeMo Gym's routes of the agent; see the module."""
@@ -55,6 +58,7 @@ class VibenchAgent(SimpleResponsesAPIAgent):
     _slots: asyncio.Semaphore = PrivateAttr()
     _provider: "SandboxProvider | None" = PrivateAttr(default=None)
     _harness: Harness | None = PrivateAttr(default=None)
+    _pictures: bool | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
         """Prepare what rollouts share; nothing is started yet."""
@@ -236,13 +240,28 @@ class VibenchAgent(SimpleResponsesAPIAgent):
             harvest_timeout_s=config.harvest_timeout_s,
             executable=boxes.executable(harness),
         )
+        control = ModelControl(outside, config.model_patience_s)
         build_request = BuildRequest(
             prompt=harness_prompt(params),
             base_url=inside.base_url,
-            control=ModelControl(outside, config.model_patience_s),
+            control=control,
             files=files,
             tree=tree,
             temperature=params.temperature,
             top_p=params.top_p,
+            pictures=await self._takes_pictures(control),
         )
         return await builder.build(build_request, boxes.spec(harness, outside, app_model=app_model))
+
+    async def _takes_pictures(self, control: ModelControl) -> bool:
+        """Whether the policy takes pictures: as set, else as it once answered to one."""
+        if self._pictures is None:
+            self._pictures = self.config.model_takes_pictures
+        if self._pictures is None:
+            self._pictures = await control.takes_pictures()
+            if self._pictures is False:
+                _LOGGER.warning(
+                    "the policy model refuses pictures: harnesses show it none; if it should see, "
+                    "set model_takes_pictures: true"
+                )
+        return self._pictures is not False  # a model that is gone is asked again

@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.config import MIB
+from vibench_gym.gym.box.call_usage import NO_TOKENS, UsageReader
 from vibench_gym.stack.packages.http_wire import (
     HttpProtocolError,
     Request,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator
 
+    from vibench_gym.gym.box.call_usage import Usage
     from vibench_gym.gym.box.model_route import ModelTraffic, ModelUrl
 
 MAX_CONNECTIONS = 32
@@ -49,6 +51,7 @@ _SESSION_HEADER = "x-session-id"
 _OURS = frozenset(
     {
         *("host", "connection", "content-length", "transfer-encoding", "expect", "upgrade"),
+        "accept-encoding",  # what answers say is read here
         *("keep-alive", "te", "trailer"),  # codespell:ignore te
         *("proxy-connection", "proxy-authorization", "cookie"),
     }
@@ -93,6 +96,7 @@ class ModelRelay:
         session = request.headers.get(_SESSION_HEADER, "")
         if _SESSION.fullmatch(session) and len(traffic.sessions) < MAX_SESSIONS:
             traffic.sessions.setdefault(session)
+        known = session in traffic.sessions
         try:
             far = await self._connect()
         except (OSError, TimeoutError) as error:
@@ -103,7 +107,7 @@ class ModelRelay:
         try:
             far_writer.write(self._head(request, length))
             await _copy(reader, far_writer, length)
-            await self._answer(far_reader, reader, writer)
+            await self._answer(far_reader, reader, writer, counts=known)
         finally:
             far_writer.transport.abort()
 
@@ -151,9 +155,11 @@ class ModelRelay:
         far: asyncio.StreamReader,
         near: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
+        *,
+        counts: bool,
     ) -> None:
         """Relay the answer until it ends, or until nobody in the box waits for it any more."""
-        relaying = asyncio.create_task(self._relay(far, writer))
+        relaying = asyncio.create_task(self._relay(far, writer, counts=counts))
         leaving = asyncio.create_task(near.read(1))
         try:
             await asyncio.wait({relaying, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -168,7 +174,9 @@ class ModelRelay:
             if not leaving.cancelled():
                 leaving.exception()
 
-    async def _relay(self, far: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(
+        self, far: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counts: bool
+    ) -> None:
         try:
             head = await asyncio.wait_for(far.readuntil(b"\r\n\r\n"), ANSWER_S)
             status = int(head.split(b" ", 2)[1][:3])
@@ -180,11 +188,16 @@ class ModelRelay:
             self._failed(f"the model server answered with status {status}")
         writer.write(head)
         judge = _Body(streamed=b"text/event-stream" in head.lower())
+        cost = _Cost(self._traffic, head) if good and counts else None
         while data := await asyncio.wait_for(far.read(_CHUNK), ANSWER_S):
             if good and judge.said is None:
                 self._take(judge.look(data))
+            if cost is not None:
+                cost.take(data)  # before the box has it: it may hang up at once
             writer.write(data)
             await asyncio.wait_for(writer.drain(), SEND_S)
+        if cost is not None:
+            cost.end()
         if good and judge.said is None:
             self._failed("the model server's answer was empty")
 
@@ -199,6 +212,35 @@ class ModelRelay:
         self._traffic.last_failure = text
         if self._traffic.failing_since is None:
             self._traffic.failing_since = time.monotonic()
+
+
+class _Cost:
+    """Counts the tokens of one answer, as soon as they are told and once."""
+
+    def __init__(self, traffic: ModelTraffic, head: bytes) -> None:
+        self._traffic = traffic
+        self._reader = UsageReader(head)
+        self._counted: Usage | None = None
+
+    def take(self, data: bytes) -> None:
+        """The next piece of the body."""
+        self._reader.take(data)
+        self._count()
+
+    def end(self) -> None:
+        """The answer is whole."""
+        self._reader.end()
+        self._count()
+
+    def _count(self) -> None:
+        told = self._reader.usage
+        if told is None or told is self._counted:
+            return
+        if self._counted is None:
+            self._traffic.counted += 1
+        # A stream may tell more than once; the last word counts.
+        self._traffic.usage += told - (self._counted or NO_TOKENS)
+        self._counted = told
 
 
 class _Body:

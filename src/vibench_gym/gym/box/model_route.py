@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.gym.box.call_usage import NO_TOKENS, Usage
 
 if TYPE_CHECKING:
     from nemo_gym.sandbox.providers.base import SandboxHandle
@@ -108,6 +109,10 @@ class ModelTraffic:
     """Monotonic time of the first failure after the last good answer."""
     sessions: dict[str, None] = field(default_factory=dict)
     """Values of the harness's session header, in the order of their first use."""
+    counted: int = 0
+    """Calls of these sessions that were answered with their usage."""
+    usage: Usage = NO_TOKENS
+    """Tokens of those calls: of every conversation, sub-agents' too."""
 
 
 @runtime_checkable

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The vibench-gym authors
 # SPDX-License-Identifier: Apache-2.0
-"""What apps are run with: Python, Node and PostgreSQL, found on this host and probed.
+"""What apps are run with: Python, Node, PostgreSQL and ripgrep, found on this host and probed.
 
 Boxes see each read-only at a fixed place, on every layout of the host.
 """
@@ -15,6 +15,7 @@ from vibench_gym.stack.cache import cache_root
 from vibench_gym.stack.toolchain.node import AppNode, find_node
 from vibench_gym.stack.toolchain.postgres import PostgresBinaries, find_postgres
 from vibench_gym.stack.toolchain.python import AppPython, find_app_python
+from vibench_gym.stack.toolchain.ripgrep import Ripgrep, find_ripgrep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +30,8 @@ class Toolchain:
     python: AppPython
     node: AppNode
     postgres: PostgresBinaries
+    ripgrep: Ripgrep
+    """In every box, so that what works while an app is built works when it is graded."""
 
     @property
     def key(self) -> str:
@@ -44,7 +47,8 @@ class Toolchain:
     @property
     def mounts(self) -> tuple[tuple[str, Path], ...]:
         """What every box of a stack sees of it, as (place in the box, folder of the host)."""
-        return (*self.python.mounts, *self.node.mounts, *self.postgres.mounts)
+        parts = (self.python, self.node, self.postgres, self.ripgrep)
+        return tuple(mount for part in parts for mount in part.mounts)
 
     @property
     def path(self) -> str:
@@ -54,6 +58,7 @@ class Toolchain:
             "/home/app/.local/bin",
             self.node.box_bin,
             self.postgres.box_bin,
+            self.ripgrep.box_bin,
             "/usr/local/bin",
             "/usr/bin",
             "/bin",
@@ -74,4 +79,5 @@ def find_toolchain(config: StackConfig) -> Toolchain:
         python=find_app_python(config.app_python),
         node=find_node(cache),
         postgres=find_postgres(config.pg_bin_dir, cache),
+        ripgrep=find_ripgrep(cache),
     )

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel
 
+from vibench_gym.gym.box.call_usage import NO_TOKENS, Usage
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -43,21 +45,8 @@ class HarnessTask:
     """A folder of the box for the harness's own files, outside of the app."""
     temperature: float | None = None
     top_p: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens of all model calls that the harness reported."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_tokens: int = 0
-    cached_tokens: int = 0
-
-    @property
-    def total_tokens(self) -> int:
-        """Input and output together."""
-        return self.input_tokens + self.output_tokens
+    pictures: bool = True
+    """Whether the model takes pictures; one that does not refuses the whole call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +68,8 @@ class Transcript:
 
     items: tuple[NeMoGymResponseOutputItem, ...] = ()
     tools: tuple[ToolUse, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = NO_TOKENS
+    """Tokens of all model calls that it reported."""
     model_calls: int = 0
     """Model answers that it reported; there were at least this many."""
     sessions: tuple[str, ...] = ()

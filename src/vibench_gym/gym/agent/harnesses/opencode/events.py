@@ -23,7 +23,8 @@ from nemo_gym.openai_utils import (
     NeMoGymSummary,
 )
 
-from vibench_gym.gym.agent.harnesses.base import ToolUse, Transcript, Usage
+from vibench_gym.gym.agent.harnesses.base import ToolUse, Transcript
+from vibench_gym.gym.box.call_usage import Usage
 
 if TYPE_CHECKING:
     from nemo_gym.openai_utils import NeMoGymResponseOutputItem

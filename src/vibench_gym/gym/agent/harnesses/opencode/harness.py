@@ -152,10 +152,24 @@ class OpenCode(BoxHarness):
             )
 
     def config(
-        self, base_url: str, *, temperature: float | None = None, top_p: float | None = None
+        self,
+        base_url: str,
+        *,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        pictures: bool = True,
     ) -> dict[str, Any]:
         """Its settings for one address of the model."""
         limit = {"context": self.context_tokens, "output": self.output_tokens}
+        # What is not declared is not sent: the model is told that it cannot see the file.
+        given = ["text", "image"] if pictures else ["text"]
+        model = {
+            "name": MODEL,
+            "tool_call": True,
+            "attachment": pictures,
+            "modalities": {"input": given, "output": ["text"]},
+            "limit": limit,
+        }
         sampling = {"temperature": temperature, "top_p": top_p}
         build = {name: value for name, value in sampling.items() if value is not None}
         ours = {
@@ -178,7 +192,7 @@ class OpenCode(BoxHarness):
                     "npm": "@ai-sdk/openai-compatible",
                     "name": "NeMo Gym",
                     "options": {"baseURL": base_url, "apiKey": "none"},
-                    "models": {MODEL: {"name": MODEL, "tool_call": True, "limit": limit}},
+                    "models": {MODEL: model},
                 }
             },
         }
@@ -188,7 +202,9 @@ class OpenCode(BoxHarness):
 
     def command(self, task: HarnessTask, executable: str) -> BoxCommand:
         """The command for one build."""
-        config = self.config(task.base_url, temperature=task.temperature, top_p=task.top_p)
+        config = self.config(
+            task.base_url, temperature=task.temperature, top_p=task.top_p, pictures=task.pictures
+        )
         debug = ("--print-logs", "--log-level", "DEBUG") if self.debug else ()
         argv = (executable, "run", "--format", "json", "--thinking", "--title", "build", *debug)
         return BoxCommand(
