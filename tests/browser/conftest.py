@@ -257,12 +257,18 @@ def site() -> Iterator[Site]:
     served.close()
 
 
+@pytest.fixture(scope="module")
+def browser_config() -> BrowserConfig:
+    """The settings of the module's browser; a module may have its own."""
+    return QUICK
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(
-    site: Site, tmp_path_factory: pytest.TempPathFactory
+    site: Site, tmp_path_factory: pytest.TempPathFactory, browser_config: BrowserConfig
 ) -> AsyncIterator[tuple[PlaywrightBrowser, Path]]:
     folder = tmp_path_factory.mktemp("browser")
-    browser = await start_browser(site, folder)
+    browser = await start_browser(site, folder, browser_config)
     yield browser, folder
     await browser.close()
 

@@ -25,6 +25,7 @@ from vibench_gym.browser.failures import (
     is_gone,
 )
 from vibench_gym.browser.launch import chromium_version, launch_chromium, temporary_folder
+from vibench_gym.browser.page.folding import register_folding
 from vibench_gym.browser.page.observer import Look, Observer
 from vibench_gym.browser.page.pages import Pages
 from vibench_gym.browser.tools.registry import BROWSER_TOOLS
@@ -110,6 +111,7 @@ class PlaywrightBrowser:
             trace.discard()
             raise
         try:
+            await register_folding(playwright)
             chromium = await launch_chromium(
                 playwright,
                 executable=options.executable,
@@ -172,6 +174,7 @@ class PlaywrightBrowser:
     async def observe(self) -> Observation:
         """A fresh look at the current page without any action."""
         async with self._lock, self._errors_classified():
+            await self._ask_again()
             await self._settle_quietly()
             return await self._observed(Look(tool="observe", result="looked at the page"))
 
@@ -212,6 +215,13 @@ class PlaywrightBrowser:
             return
         with contextlib.suppress(PageUnresponsive):
             await self._pages.settler.after(tab)
+
+    async def _ask_again(self) -> None:
+        """A page that was busy for too long may have come to itself: a fresh look asks it."""
+        tab = self._pages.context_state.current
+        if tab is not None and not tab.crashed:
+            with contextlib.suppress(PageUnresponsive):
+                await self._pages.settler.responds(tab)
 
     def _describe_error(self, error: PlaywrightError) -> str:
         if is_gone(error):

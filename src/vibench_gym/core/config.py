@@ -116,6 +116,10 @@ class BrowserConfig(Settings):
     settle_max_s: float = 3.0
     wait_max_s: float = 60.0
     snapshot_chars: int = 20_000
+    whole_elements: int = Field(default=25_000, ge=0)
+    """A page of more elements is folded: what is on the screen and what can be used is shown."""
+    whole_text_chars: int = Field(default=2_000_000, ge=0)
+    """So is a page of more text."""
     max_contexts: int = 12
     max_tabs: int = 40
     max_download_bytes: int = 64 * MIB

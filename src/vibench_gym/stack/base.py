@@ -68,6 +68,8 @@ class StackUsage:
     memory_bytes: int
     state_bytes: int
     processes: int
+    browser_memory_limit: int | None = None
+    """The limit in bytes that a browser was ended for; None where none was."""
 
 
 class Stack(Protocol):

@@ -398,6 +398,17 @@ async def test_a_page_that_takes_the_browser_down_twice_fails_its_step(lab: Lab)
     assert len(lab.stacks.prepared[0].stacks) == 4, "the controls have stacks of their own"
 
 
+async def test_a_browser_that_reached_its_memory_limit_says_which(lab: Lab) -> None:
+    for _ in range(2):
+        lost = FakeBrowser(["Result: fine", BrowserFailed("target closed")])
+        lab.browsers.queued.extend((lost, FakeBrowser()))
+    lab.stacks.queued.extend(FakeStack(browser_memory_limit=3_000_000) for _ in range(4))
+    rollout = await lab.grade(make_task(PLAN))
+    assert (rollout.reward, rollout.mask_sample) == (0.3, False)
+    reason = lab.plan().verdicts[1].reason
+    assert "Chromium reached its memory limit of 3000000 bytes" in reason
+
+
 async def test_a_browser_that_is_lost_once_is_nobodys_fault(lab: Lab) -> None:
     lab.browsers.queued.append(FakeBrowser(["Result: fine", BrowserFailed("target closed")]))
     rollout = await lab.grade(make_task(PLAN))

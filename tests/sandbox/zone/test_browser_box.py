@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.async_api import async_playwright
 
 from support.boxes import python
-from vibench_gym.core.config import ProcessLimits
+from vibench_gym.core.config import MIB, ProcessLimits
 from vibench_gym.sandbox.zone.box import BoxSpec
 
 if TYPE_CHECKING:
@@ -57,3 +58,17 @@ async def test_chromium_in_a_box_shows_the_apps_page_with_its_own_sandbox_on(zon
     async with asyncio.timeout(30):
         while (await zone.usage()).processes > 3:  # noqa: ASYNC110 (other processes)
             await asyncio.sleep(0.05)
+
+
+EATS = "held = []\nwhile True: held.append(b'x' * 10_000_000)\n"
+
+
+async def test_a_browser_that_is_ended_for_its_memory_leaves_the_limit_on_record(
+    zone: Zone,
+) -> None:
+    assert (await zone.usage()).over_memory == {}
+    limits = ProcessLimits(memory_bytes=150 * MIB)
+    launcher = await zone.launcher(replace(python(EATS), user="browser", limits=limits))
+    process = await asyncio.create_subprocess_exec(launcher)
+    assert await process.wait() != 0
+    assert (await zone.usage()).over_memory == {"browser": limits.memory_bytes}

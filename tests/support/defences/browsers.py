@@ -104,9 +104,23 @@ DEFENCES: Final = (
         ),
     ),
     defence(
+        "big_pages_folded",
+        "however big a page is, what is on the screen and what can be used is shown",
+        ("browser/page/document.py", "if size.folded is not None:", "if not size.has_body:"),
+    ),
+    defence(
+        "usable_stays_shown",
+        "what can be used is shown before what can only be read",
+        (
+            "browser/page/fitting.py",
+            "    return shorter if over <= 0 else _without_the_middle(shorter, limit)",
+            "    return shorter",
+        ),
+    ),
+    defence(
         "snapshot_cap",
         "of a page so many characters are shown",
-        ("browser/page/observer.py", "limit=self._pages.config.snapshot_chars", "limit=10**9"),
+        ("browser/page/document.py", "limit = config.snapshot_chars", "limit = 10**9"),
     ),
     defence(
         "download_names",

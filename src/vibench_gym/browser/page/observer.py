@@ -13,7 +13,8 @@ from playwright.async_api import Error as PlaywrightError
 
 from vibench_gym.browser.base import Observation
 from vibench_gym.browser.failures import PageUnresponsive, bounded
-from vibench_gym.browser.page.document import TITLE_CHARS, read_document
+from vibench_gym.browser.page.document import TITLE_CHARS, read_document, size_of
+from vibench_gym.browser.page.folding import FOLDED_TIMEOUT_S
 from vibench_gym.browser.page.screenshots import ScreenshotStore
 from vibench_gym.browser.page.snapshot import escape_unsafe, quoted
 
@@ -28,6 +29,10 @@ MAX_CONSOLE = 5
 CONSOLE_CHARS = 300
 MAX_NOTES = 10
 RESULT_CHARS = 12_000
+FOLDED = (
+    "a big page ({}): only what is on the screen, and what can be used near it, is shown; scroll "
+    "for the rest (press End or PageDown, mouse wheel); wait_for finds text anywhere on the page"
+)
 _LOOK_TIMEOUT_S = 20.0
 _LOADING_LOOK_S = 2.0
 _MAX_TABS_SHOWN = 20
@@ -61,6 +66,7 @@ class _PageView:
     hangs: bool = False
     loading: bool = False
     truncated: bool = False
+    folded: str | None = None
 
 
 class Observer:
@@ -116,6 +122,8 @@ class Observer:
         loading = tab.activity.is_navigating()
         limit = _LOADING_LOOK_S if loading else _LOOK_TIMEOUT_S
         try:
+            if await bounded(self._is_big(tab), limit):
+                limit += FOLDED_TIMEOUT_S
             await bounded(self._see_page(tab, look, view), limit)
         except PageUnresponsive:
             self._pages.wait.seconds += limit
@@ -125,6 +133,13 @@ class Observer:
             if loading:
                 tab.activity.navigation_over()
         return view
+
+    async def _is_big(self, tab: Tab) -> bool:
+        """Whether a look at the page may take longer than at others; not if it is being left."""
+        try:
+            return (await size_of(tab, self._pages.config)).folded is not None
+        except PlaywrightError:
+            return False
 
     async def _see_page(self, tab: Tab, look: Look, view: _PageView) -> None:
         for attempt in (1, 2, 3):
@@ -139,11 +154,10 @@ class Observer:
                 return
 
     async def _see_document(self, tab: Tab, look: Look, view: _PageView) -> None:
-        view.title, snapshot = await read_document(
-            tab, limit=self._pages.config.snapshot_chars, only=look.only
-        )
+        view.title, snapshot = await read_document(tab, self._pages.config, only=look.only)
         tab.snapshot = snapshot
         view.snapshot, view.truncated = snapshot.text, snapshot.truncated
+        view.folded = snapshot.folded
         view.console = await _console(tab)
         asked_for = look.show_screenshot and not self._screenshots.overfull
         if view.screenshot is None and (asked_for or not self._screenshots.full):
@@ -163,6 +177,8 @@ class Observer:
         ]
         notes, context_state.notes = context_state.notes[:MAX_NOTES], []
         lines += [f"Note: {escape_unsafe(note)}" for note in notes]
+        if view.folded is not None:
+            lines.append(f"Note: {FOLDED.format(view.folded)}")
         if tab.file_chooser is not None:
             lines.append("Note: the page asks for a file: use upload")
         lines += [f"Dialogs: {report}" for report in dialogs]

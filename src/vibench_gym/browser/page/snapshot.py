@@ -13,12 +13,15 @@ import json
 import re
 from dataclasses import dataclass
 
+from vibench_gym.browser.page.fitting import fitted
 from vibench_gym.core.shown_text import visible
 
 LINE_CHARS = 1_000
+FOLDED_LINE_CHARS = 4_200
+"""Of a folded page texts are cut to what is on the screen: more of a line is worth showing."""
 NAME_CHARS = 80
 
-_NODE = re.compile(r"^(\s*- )'((?:[^']|'')*)'(:.*)?$")
+_NODE = re.compile(r"^(\s*- )'([^']*(?:''[^']*)*)'(:.*)?$")
 _REF = re.compile(r"\[ref=((?:f\d+)?e\d+)\]")
 _LABEL = re.compile(r'^\s*- ([\w/-]+)(?: ("(?:[^"\\]|\\.)*"))?')
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -33,6 +36,8 @@ class PageSnapshot:
     """Ref to `button "Save"`, for the record of what was done."""
     focused: str | None = None
     truncated: bool = False
+    folded: str | None = None
+    """Why only a part of the page was looked at, where that is so."""
 
 
 EMPTY = PageSnapshot(text="", labels={})
@@ -53,8 +58,14 @@ def quoted(text: str, limit: int) -> str:
     return f"{shown}[... cut: {cut} more characters]" if cut > 0 else shown
 
 
-def make_snapshot(raw: str, limit: int, *, only: str | None = None) -> PageSnapshot:
-    """Bound a raw AI snapshot; `only` keeps the subtree of that ref."""
+def make_snapshot(
+    raw: str, limit: int, *, only: str | None = None, folded: str | None = None
+) -> PageSnapshot:
+    """Bound a raw AI snapshot; `only` keeps the subtree of that ref.
+
+    `folded` says that the page itself was folded already, and why: then what is still too much is
+    shortened where nothing can be used (`fitting`), and not cut at its end.
+    """
     lines = [_plain_key(line) for line in raw.split("\n") if line.strip()]
     labels: dict[str, str] = {}
     focused = None
@@ -66,8 +77,18 @@ def make_snapshot(raw: str, limit: int, *, only: str | None = None) -> PageSnaps
             if "[active]" in head[: found.start()]:
                 focused = found[1]
     shown = _subtree(lines, only) if only is not None else lines
-    text, truncated = _cut([_safe_line(line) for line in shown], limit)
-    return PageSnapshot(text=text, labels=labels, focused=focused, truncated=truncated)
+    most = LINE_CHARS if folded is None else FOLDED_LINE_CHARS
+    safe = [_safe_line(line, most) for line in shown]
+    if folded is not None:
+        safe = fitted(safe, limit)
+    text, truncated = _cut(safe, limit)
+    return PageSnapshot(
+        text=text,
+        labels=labels,
+        focused=focused,
+        truncated=truncated or folded is not None,
+        folded=folded,
+    )
 
 
 def text_snapshot(text: str, more: int, limit: int, reason: str) -> PageSnapshot:
@@ -101,10 +122,12 @@ def _label(line: str) -> str:
     return f"{match[1]} {quoted(name, NAME_CHARS)}"
 
 
-def _safe_line(line: str) -> str:
-    line = escape_unsafe(line)
-    if len(line) > LINE_CHARS:
-        line = f"{line[:LINE_CHARS]}[... cut: {len(line) - LINE_CHARS} more characters]"
+def _safe_line(line: str, most: int) -> str:
+    # Cut first: escapes of what nobody will see cost six times its size.
+    more = len(line) - most
+    line = escape_unsafe(line[:most])
+    if more > 0:
+        line = f"{line}[... cut: {more} more characters]"
     return line if line.startswith(("- ", " ")) else f"  {line}"
 
 

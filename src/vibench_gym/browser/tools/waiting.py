@@ -12,6 +12,8 @@ from playwright.async_api import Error as PlaywrightError
 from pydantic import Field
 
 from vibench_gym.browser.failures import ActionFailed
+from vibench_gym.browser.page.document import read_raw, size_of
+from vibench_gym.browser.page.folding import FOLDED_TIMEOUT_S
 from vibench_gym.browser.page.snapshot import quoted
 from vibench_gym.browser.tools.base import PageTool
 
@@ -20,10 +22,13 @@ if TYPE_CHECKING:
     from vibench_gym.browser.page.tabs import Tab
 
 POLL_S = 0.25
-_SHOWN_TEXT = (
-    "(() => { const body = Object.getOwnPropertyDescriptor(Document.prototype, 'body')"
-    ".get.call(document); return body ? body.innerText.slice(0, 2000000) : ''; })()"
-)
+_SEARCH_S = 20.0
+# Looked for in the page, however long that is: only the answer is sent.
+_HAS_WORDS = """(words => {
+  const get = name => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
+  const shown = get("body")?.innerText ?? "";
+  return shown.includes(words) || shown.split(/\\s+/).join(" ").includes(words);
+})"""
 
 
 class WaitFor(PageTool):
@@ -72,10 +77,10 @@ async def _shows(pages: Pages, tab: Tab, words: str) -> bool:
     """In what is displayed, or in what the snapshot says (values, frames, names)."""
     try:
         world = await tab.isolated()
-        shown = await pages.act(tab, world.evaluate(_SHOWN_TEXT))
-        if words in " ".join(str(shown).split()):
+        if await pages.act(tab, world.call(_HAS_WORDS, words), _SEARCH_S):
             return True
-        snapshot = await pages.act(tab, tab.page.aria_snapshot(mode="ai"))
+        size = await pages.act(tab, size_of(tab, pages.config))
+        snapshot = await pages.act(tab, read_raw(tab, size), FOLDED_TIMEOUT_S)
     except PlaywrightError:
         # Between two documents, neither here nor there.
         return False

@@ -170,6 +170,8 @@ class PlanAttempt:
             outcome = await self._ended(stack)
         if problems := check_verdicts(self._plan, self.recorder.verdicts(), browser.evidence):
             raise VerdictUnusable("; ".join(problems))
+        if browser.crashes and not self.recorder.all_passed:
+            outcome = replace(outcome, error=outcome.error or await self._memory_limit(stack))
         if outcome.retry_reason is None and not self.recorder.all_passed:
             outcome = replace(outcome, retry_reason=(await stack.app_status()).external_kill)
         return outcome
@@ -181,6 +183,15 @@ class PlanAttempt:
         if (how := await how_app_ended(stack)) is not None:
             return AttemptOutcome(PlanStatus.APP_CRASHED, how)
         return AttemptOutcome(PlanStatus.GRADED, retry_reason=self._retry_reason())
+
+    async def _memory_limit(self, stack: Stack) -> str | None:
+        """That the browser was ended for its memory, and at which limit, where that is so."""
+        limit = (await stack.usage()).browser_memory_limit
+        if limit is None:
+            return None
+        said = f"Chromium reached its memory limit of {limit} bytes"
+        self._resources.flags.add(said)
+        return said
 
     def _retry_reason(self) -> str | None:
         """What besides the app may have failed a plan that ended in order."""
@@ -220,5 +231,7 @@ class PlanAttempt:
         if not healthy:
             raise fault
         reason = f"the page took the browser down ({fault}); a control without it was fine"
+        if (limit := await self._memory_limit(stack)) is not None:
+            reason = f"{reason}; {limit}"
         self.recorder.fail_current("the page leaves the browser alive", reason)
         return AttemptOutcome(PlanStatus.GRADED, reason, retry_reason=reason)

@@ -37,7 +37,7 @@ from vibench_gym.sandbox.zone.files import ZoneFiles
 from vibench_gym.sandbox.zone.uids import UidLease
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
     from types import TracebackType
 
     from vibench_gym.sandbox.exec_result import ExecError
@@ -59,6 +59,8 @@ class ZoneUsage:
     memory_bytes: int
     state_bytes: int
     processes: int
+    over_memory: Mapping[str, int]
+    """Users of which a box was ended for its memory, with the limit that it reached in bytes."""
 
 
 class Zone(ZoneFiles):

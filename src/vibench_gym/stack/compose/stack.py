@@ -67,7 +67,10 @@ class ComposeStack(StackLifecycle):
         stats = await asyncio.gather(*map(self._engine.stats, containers))
         memory = sum(int(one.get("memory_stats", {}).get("usage", 0)) for one in stats)
         processes = sum(int(one.get("pids_stats", {}).get("current", 0)) for one in stats)
-        return StackUsage(memory, (await self._project.state()).used_bytes, processes)
+        used = (await self._project.state()).used_bytes
+        killed = await self._project.out_of_memory("browser")
+        limit = self._config.browser.memory_bytes if killed else None
+        return StackUsage(memory, used, processes, limit)
 
     async def _open(self) -> None:
         await super()._open()

@@ -78,7 +78,8 @@ class LocalStack(StackLifecycle):
     async def usage(self) -> StackUsage:
         """Memory, disk and processes of the whole stack."""
         usage = await self._zone.usage()
-        return StackUsage(usage.memory_bytes, usage.state_bytes, usage.processes)
+        limit = usage.over_memory.get("browser")
+        return StackUsage(usage.memory_bytes, usage.state_bytes, usage.processes, limit)
 
     async def _fill(self) -> None:
         if self._chromium is not None:

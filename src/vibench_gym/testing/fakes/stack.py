@@ -59,6 +59,8 @@ class FakeStack:
     env: dict[str, str] = field(default_factory=dict)
     """What `restart_app` and seeds added to the app's environment."""
     disarmed: bool = False
+    browser_memory_limit: int | None = None
+    """What `usage` says a browser was ended for."""
     entered: bool = False
     exited: bool = False
 
@@ -141,7 +143,7 @@ class FakeStack:
 
     async def usage(self) -> StackUsage:
         """Constant, non-zero numbers."""
-        return StackUsage(memory_bytes=1, state_bytes=1, processes=1)
+        return StackUsage(1, 1, 1, browser_memory_limit=self.browser_memory_limit)
 
     async def healthy(self) -> bool:
         """Whether the control experiment would succeed."""

@@ -52,6 +52,7 @@ class ZoneDaemon:
         self._selector = selectors.DefaultSelector()
         self._decoder = Decoder()
         self._boxes: dict[str, BoxProcess] = {}
+        self._over_memory: dict[str, int] = {}
         self._launch_server = LaunchServer(self._watch, self._unwatch, self._start, self._kill)
         self._child_tasks = ChildTasks()
         self._dead_groups: list[BoxProcess] = []
@@ -66,7 +67,7 @@ class ZoneDaemon:
             "signal": self._on_signal,
             "launcher": self._on_launcher,
             "close": self._on_close,
-            **ZoneOperations(root, self._boxes).by_name,
+            **ZoneOperations(root, self._boxes, self._over_memory).by_name,
         }
 
     def serve(self, listener: socket.socket) -> None:
@@ -264,6 +265,8 @@ class ZoneDaemon:
             item for item in self._paused if item[0] not in {out.reader for out in box.outputs}
         ]
         event = box.finish()
+        if box.killed_by_limit:
+            self._over_memory[box.spec["user"]] = box.limits["memory_bytes"]
         if not box.remove_group():
             self._dead_groups.append(box)
         if not self._launch_server.ended(box.name, event["code"]):

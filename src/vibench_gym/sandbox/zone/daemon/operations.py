@@ -38,9 +38,12 @@ class ZoneOperations:
         KeyError: there is no such state folder.
     """
 
-    def __init__(self, root: ZoneRoot, boxes: Mapping[str, BoxProcess]) -> None:
+    def __init__(
+        self, root: ZoneRoot, boxes: Mapping[str, BoxProcess], over_memory: Mapping[str, int]
+    ) -> None:
         self._root = root
         self._boxes = boxes
+        self._over_memory = over_memory
         self.by_name: dict[str, Operation] = {
             "socket": self._socket,
             "listen": self._listen,
@@ -71,10 +74,16 @@ class ZoneOperations:
     def _usage(self, _message: Message, _fds: list[int]) -> Answer:
         pids = [pid for pid in procfs.parents() if pid != 1]
         space = os.statvfs(STATE)
+        ending = {
+            box.spec["user"]: box.limits["memory_bytes"]
+            for box in self._boxes.values()
+            if box.killed_by_limit or box.out_of_memory()
+        }
         return {
             "memory_bytes": procfs.proportional_bytes(pids),
             "state_bytes": (space.f_blocks - space.f_bfree) * space.f_frsize,
             "processes": len(pids),
+            "over_memory": {**self._over_memory, **ending},
         }, []
 
     def _put(self, message: Message, fds: list[int]) -> Work:
