@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from vibench_gym.core.rundir import write_atomic
+from vibench_gym.core.durable import write_atomic
 from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.gym.wire import VerifyAnswer
 from vibench_gym.sandbox.locks import try_lock
