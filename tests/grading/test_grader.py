@@ -136,15 +136,13 @@ async def test_a_fatal_failure_stops_the_plan(lab: Lab) -> None:
     assert not rollout.mask_sample
 
 
-@pytest.mark.parametrize("kind", ["missing", "empty", "no_start", "link", "garbage", "too_large"])
+@pytest.mark.parametrize("kind", ["empty", "no_start", "link", "garbage", "too_large"])
 async def test_what_cannot_be_built_scores_exactly_zero(
     lab: Lab, tmp_path: Path, kind: str
 ) -> None:
     app = tmp_path / "artifact"
     expected = ArtifactStatus.NOT_BUILDABLE
-    if kind == "missing":
-        expected = ArtifactStatus.MISSING
-    elif kind == "garbage":
+    if kind == "garbage":
         app.write_bytes(b"this is no archive" * 100)
         expected = ArtifactStatus.REJECTED
     else:

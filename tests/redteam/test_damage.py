@@ -226,7 +226,7 @@ def read_any(bench: Bench) -> None:
     expected="at any moment: the plan at hand is lost, no other; each app gets its own score",
     defences=[
         *("records_synced", "names_synced", "folders_synced"),
-        *("removals_synced", "record_goes_first", "evidence_synced"),
+        *("record_goes_first", "evidence_synced"),
     ],
 )
 @pytest.mark.timeout(900)

@@ -16,10 +16,13 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from vibench_gym.browser.page.snapshot import escape_unsafe
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
-    from vibench_gym.cli.wire import GradeOut, Wire
+    from vibench_gym.cli.wire import CauseOut, GradeOut, RolloutOut, UnreadableOut, Wire
 
 PIPE_COLUMNS = 140
 """Wider than 80 columns, so that tables written to a pipe lose no figure."""
@@ -61,9 +64,40 @@ def print_grades(value: GradeOut) -> None:
                 f"{plan.normalized:.3f}",
             )
     OUT.print(table)
+    for rollout in value.rollouts:
+        _print_causes(rollout)
     OUT.print()
     OUT.print("report:", end=" ")
     OUT.print(Text(value.report), soft_wrap=True)
+
+
+def print_unreadable(files: Sequence[UnreadableOut]) -> None:
+    """A line for each file for whose sake something was left out."""
+    for one in files:
+        OUT.print(Text(f"left out: {one.path} {one.reason}", style="yellow"), soft_wrap=True)
+
+
+def _print_causes(rollout: RolloutOut) -> None:
+    """Why a rollout and its plans were not graded; what several plans share is said once."""
+    if rollout.build_failed and rollout.cause is not None:
+        _print_cause(f"{rollout.label} build_failed", rollout.cause)
+        return  # its plans say the same
+    plans: dict[CauseOut, list[str]] = {}
+    for plan in rollout.plans:
+        if plan.cause is not None:
+            plans.setdefault(plan.cause, []).append(plan.plan)
+    if rollout.cause is not None and not plans:
+        _print_cause(f"{rollout.label} masked", rollout.cause)
+    for cause, names in plans.items():
+        _print_cause(f"{rollout.label} {', '.join(names)}", cause)
+
+
+def _print_cause(where: str, cause: CauseOut) -> None:
+    OUT.print()
+    OUT.print(Text(f"{where}: {cause.kind}: {cause.reason}"), soft_wrap=True)
+    if cause.log and cause.log not in cause.reason:
+        log = "\n".join(f"  | {line}" for line in cause.log.split("\n"))
+        OUT.print(Text(log, style="dim"), soft_wrap=True)
 
 
 class Progress:
@@ -93,11 +127,16 @@ class Progress:
         if self._quiet:
             return
         if self._status is not None:
-            self._status.update(Text(message))
+            self._status.update(_text(message))
         elif not brief:
-            ERR.print(Text(message), soft_wrap=True)
+            ERR.print(_text(message), soft_wrap=True)
 
     def done(self, message: str) -> None:
         """Say what has been finished; stays on the screen."""
         if not self._quiet:
-            ERR.print(Text(message), soft_wrap=True)
+            ERR.print(_text(message), soft_wrap=True)
+
+
+def _text(message: str) -> Text:
+    """What may quote an app, without characters that a terminal obeys."""
+    return Text(escape_unsafe(message))

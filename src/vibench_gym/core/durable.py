@@ -4,7 +4,7 @@
 
 A rename may reach the disk before the data of the file, and a file before the folder that lists it.
 So a file is synced before its rename and the folder after it; folders are synced into their parents
-as they are made, and after something was removed from them. All of this blocks: use a thread.
+as they are made. All of this blocks: use a thread.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ def make_folder(path: Path) -> None:
 
 
 def remove_folder(path: Path, *, first: str) -> None:
-    """Remove a folder with all that is in it, where there is one, so that it does not come back.
+    """Remove a folder with all that is in it, where there is one.
 
-    `first` is the file that says that the folder is whole: an end half way leaves none that is not.
+    `first` is the file that says that the folder is whole. It is gone for good before anything
+    else is touched: what an end half way, or a power cut, leaves of the folder passes for nothing.
 
     Raises:
         OSError: something of it stays.
@@ -76,7 +77,6 @@ def remove_folder(path: Path, *, first: str) -> None:
         (path / first).unlink(missing_ok=True)
         sync_folder(path)
         shutil.rmtree(path)
-        sync_folder(path.parent)
 
 
 def sync_folder(path: Path) -> None:

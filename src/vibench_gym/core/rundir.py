@@ -89,7 +89,7 @@ class PlanDir:
         return self
 
     def remove(self) -> None:
-        """Remove the folder, for good, where there is one; its record goes first.
+        """Remove the folder, where there is one; its record goes first, and for good.
 
         Raises:
             ResultsUnwritable: something of it stays.
@@ -211,7 +211,7 @@ class RolloutDir:
             yield PlanDir(path)
 
     def remove_plans(self) -> None:
-        """Remove every plan folder, for good: a power cut brings none of them back.
+        """Remove every plan folder; after a power cut, too, none of them counts as measured.
 
         Raises:
             ResultsUnwritable: one of them stays.
