@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vibench_gym.core.errors import ConfigError, TaskInvalid
-from vibench_gym.core.rundir import MAX_RECORD_BYTES, PlanDir
+from vibench_gym.core.record_files import MAX_RECORD_BYTES
+from vibench_gym.core.rundir import PlanDir
 from vibench_gym.core.tasks.files import TaskFolder
 from vibench_gym.core.tasks.yaml_file import read_yaml_mapping
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.records import rollout_record
+from vibench_gym.core.durable import write_atomic
 from vibench_gym.core.errors import ConfigError, ResultsUnwritable
+from vibench_gym.core.event_stream import MAX_EVENT_BYTES
 from vibench_gym.core.records import Event
-from vibench_gym.core.rundir import MAX_EVENT_BYTES, PlanDir, RolloutDir, RunDir, write_atomic
+from vibench_gym.core.rundir import PlanDir, RolloutDir, RunDir
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,7 +109,7 @@ class TestWhileItGrows:
     def test_events_are_read_up_to_a_bound(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("vibench_gym.core.rundir.MAX_EVENTS", 2)
+        monkeypatch.setattr("vibench_gym.core.event_stream.MAX_EVENTS", 2)
         plan = RunDir(tmp_path).rollout("shop", "r").plan("p").create()
         for number in range(3):
             plan.append_event(Event(t=number, kind="phase"))
@@ -156,3 +158,18 @@ def test_plans_are_removed_all_of_them_or_it_is_told(
     assert len(list(rollout.plans())) == 2
     rollout.remove_plans()
     assert list(rollout.plans()) == []
+
+
+def test_evidence_that_cannot_be_synced_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = PlanDir(tmp_path / "plan").create()
+    plan.app_log.write_text("log")
+    plan.sync_evidence()
+
+    def broken(_descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(ResultsUnwritable, match="Input/output"):
+        plan.sync_evidence()

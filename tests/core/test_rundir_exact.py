@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.records import all_passed, three_plans
+from vibench_gym.core.durable import write_atomic
 from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.event_stream import MAX_EVENT_BYTES
 from vibench_gym.core.records import Event
-from vibench_gym.core.rundir import MAX_EVENT_BYTES, PlanDir, RunDir, write_atomic
+from vibench_gym.core.rundir import PlanDir, RunDir
 
 if TYPE_CHECKING:
     from pathlib import Path

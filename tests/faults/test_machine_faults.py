@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.faults.fault_lab import FaultLab, fault_lab, turn
-from vibench_gym.core import rundir
+from vibench_gym.core import durable, record_files
 from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.errors import (
     BrowserFailed,
@@ -363,14 +363,14 @@ def jumps(lab: FaultLab, by_s: float) -> None:
 def unwritable(lab: FaultLab, patch: pytest.MonkeyPatch, name: str) -> None:
     """No file of this name can be written any more."""
     del lab
-    real = rundir.write_atomic
+    real = durable.write_atomic
 
     def write(path: Path, data: str | bytes) -> None:
         if path.name == name:
             raise FULL
         real(path, data)
 
-    patch.setattr(rundir, "write_atomic", write)
+    patch.setattr(record_files, "write_atomic", write)
 
 
 def store_fault(name: str, file: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from support.faults.endings import Ending
 from support.gym_servers.in_process import GymLab, make_verify_body, until
-from vibench_gym.core import rundir
+from vibench_gym.core import durable, record_files
 from vibench_gym.core.errors import CassetteMiss
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ async def test_what_has_to_be_mended_masks_until_it_is(
 async def test_results_that_cannot_be_written_mask_until_they_can(
     lab: GymLab, tell: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = rundir.write_atomic
+    real = durable.write_atomic
 
     def full(path: Path, data: str | bytes) -> None:
         if path.name == "plan.json":
@@ -139,7 +139,7 @@ async def test_results_that_cannot_be_written_mask_until_they_can(
     body = make_verify_body(lab.stored_app(), rollout_id="one")
     async with started(lab) as client:
         with monkeypatch.context() as patch:
-            patch.setattr(rundir, "write_atomic", full)
+            patch.setattr(record_files, "write_atomic", full)
             end = await row(client, body)
         mended = await row(client, body)
     tell("results cannot be written", "store", "for good", end)
@@ -148,17 +148,18 @@ async def test_results_that_cannot_be_written_mask_until_they_can(
     assert (mended.verdict, mended.reward) == ("scored", 1.0)
 
 
-async def test_a_record_that_is_damaged_masks(lab: GymLab, tell: Tell) -> None:
+@pytest.mark.parametrize("file", ["plan.json", "scorecard.json", "rollout.json", "plan.txt"])
+async def test_a_record_that_is_cut_is_measured_again(lab: GymLab, tell: Tell, file: str) -> None:
     body = make_verify_body(lab.stored_app(), rollout_id="one")
     async with started(lab) as client:
         await row(client, body)
         for answer in (lab.root / "results").rglob(".answers/*.json"):
             answer.unlink()
-        for record in (lab.root / "results").rglob("plan.json"):
-            record.write_text('{"plan": 1}')
+        for record in (lab.root / "results").rglob(file):
+            record.write_bytes(record.read_bytes()[:40])
         end = await row(client, body)
-    tell("record on disk is damaged", "store", "for good", end)
-    assert (end.verdict, end.kind) == ("masked", "verifier_error")
+    tell(f"{file} on disk is cut", "store", "once", end)
+    assert (end.verdict, end.reward) == ("scored", 1.0)
 
 
 @pytest.mark.parametrize(

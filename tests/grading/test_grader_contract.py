@@ -16,6 +16,7 @@ from support.docker.vibench_lab import VibenchLab, card
 from support.grading import FakeBrowsers, FakeModels, agent, make_app, make_plan, make_task, passing
 from support.grading_lab import FAST
 from vibench_gym.core.config import ArchiveBudget, GraderName, VibenchConfig
+from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.rundir import RolloutDir, RunDir
 from vibench_gym.core.scoring.rescore import rescore
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
@@ -124,10 +125,9 @@ async def test_an_app_without_its_scripts_is_a_failed_build(lab: Lab, tmp_path: 
     assert (record.status, record.app_fault) == (PlanStatus.SETUP_FAILED, True)
 
 
-async def test_an_artifact_that_is_missing_is_a_failed_build(lab: Lab, tmp_path: Path) -> None:
-    done = await lab.grade(tmp_path / "nothing.tar")
-    assert (done.build_failed, done.artifact_status) == (True, ArtifactStatus.MISSING)
-    assert done.artifact_sha256 is None
+async def test_a_path_at_which_nothing_is_is_the_operators(lab: Lab, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"there is no app at .*nothing\.tar"):
+        await lab.grade(tmp_path / "nothing.tar")
 
 
 async def test_what_was_measured_for_this_artifact_is_kept(lab: Lab, tmp_path: Path) -> None:

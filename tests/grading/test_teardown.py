@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ from support.grading import agent, make_plan, passing
 from vibench_gym.core.errors import BrowserFailed, SandboxUnavailable
 from vibench_gym.grading import artifact, recording_browser
 from vibench_gym.grading.context import PeakMemory
-from vibench_gym.grading.teardown import close_shielded, launch_shielded
+from vibench_gym.grading.teardown import close_shielded, launch_shielded, to_the_end
 from vibench_gym.stack.base import StackUsage
 from vibench_gym.testing.fakes.browser import FakeBrowser
 from vibench_gym.testing.fakes.stack import FakeStack
@@ -169,3 +170,36 @@ async def test_a_second_call_in_the_turn_that_ended_the_plan_is_not_carried_out(
     lab.agents(agent([*made[:2], [made[2], ("snapshot", {})], made[3]]))
     await lab.grade_plan(plan)
     assert len(browser.calls) == 1
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_cancelled_caller_waits_for_what_is_still_written(*, fails: bool) -> None:
+    begun, go, written = threading.Event(), threading.Event(), threading.Event()
+
+    def write() -> None:
+        begun.set()
+        assert go.wait(60)
+        written.set()
+        if fails:
+            raise OSError("the disk is full")
+
+    task = asyncio.create_task(to_the_end(write))
+    await asyncio.to_thread(begun.wait, 60)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.wait({task}, timeout=0.01)
+        assert not task.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert written.is_set()
+
+
+async def test_what_is_written_to_the_end_gives_its_result() -> None:
+    assert await to_the_end(lambda: 7) == 7
+
+    def full() -> None:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        await to_the_end(full)

@@ -22,10 +22,11 @@ from hypothesis import strategies as st
 
 from vibench_gym.core.artifact import ArtifactStore, tree_sha256
 from vibench_gym.core.config import ArchiveBudget
+from vibench_gym.core.durable import write_atomic
 from vibench_gym.core.errors import ArtifactRejected
 from vibench_gym.core.records import Event
 from vibench_gym.core.redact import REDACTED, redact
-from vibench_gym.core.rundir import PlanDir, RunDir, write_atomic
+from vibench_gym.core.rundir import PlanDir, RunDir
 from vibench_gym.grading.untrusted_text import as_data, quoted_lines
 from vibench_gym.sandbox.archive.pack import pack_tree
 from vibench_gym.sandbox.archive.unpack import unpack

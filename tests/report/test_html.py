@@ -14,7 +14,7 @@ from playwright.async_api import Browser, async_playwright
 
 from vibench_gym.core.errors import ConfigError
 from vibench_gym.core.records import canonical_json
-from vibench_gym.report.html import write_report
+from vibench_gym.report.html import make_report, write_report
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -131,3 +131,21 @@ async def test_pictures_enlarge_and_step_with_the_keyboard(run: Path, chromium: 
     assert "obs-0004" in await viewer.inner_text()
     await page.keyboard.press("Escape")
     await viewer.wait_for(state="hidden")
+
+
+def test_what_cannot_be_read_is_left_out_and_named(run: Path) -> None:
+    whole = make_report(run)
+    assert whole.unreadable == []
+    plan = next(run.glob("pantry/mutant/plans/*/plan.json"))
+    plan.write_bytes(plan.read_bytes()[:100])
+    rollout = run / "pantry/masked/rollout.json"
+    rollout.write_bytes(bytes(300))
+    made = make_report(run)
+    assert {cut.path for cut in made.unreadable} == {plan, rollout}
+    page = made.path.read_text()
+    assert page.count("Left out") == 2
+    assert "Milk is still listed" not in page
+    assert "not buildable" in page
+    for path in run.glob("pantry/*/rollout.json"):
+        path.write_text("")
+    assert len(make_report(run).unreadable) == len(list(run.glob("pantry/*/rollout.json")))

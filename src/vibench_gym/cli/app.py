@@ -141,20 +141,31 @@ def rescore(
     *,
     as_json: Json = False,
 ) -> None:
-    """Compute every scorecard again from what is on disk; nothing is written."""
+    """Compute every scorecard again from what is on disk; nothing is written.
+
+    Exit code 1 if one differs, or if a file cannot be read: what it tells of is left out.
+    """
     from vibench_gym.cli.rescore import print_rescore, run_rescore  # noqa: PLC0415
 
     result = run_rescore(run)
     print_json(result) if as_json else print_rescore(result)
-    raise typer.Exit(GRADED if all(plan.identical for plan in result.plans) else NOT_ALL_GOOD)
+    good = not result.unreadable and all(plan.identical for plan in result.plans)
+    raise typer.Exit(GRADED if good else NOT_ALL_GOOD)
 
 
 @app.command()
 def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")]) -> None:
-    """Write the run's HTML report again and print its path; works while the run grows."""
-    from vibench_gym.report.html import write_report  # noqa: PLC0415 (start-up time)
+    """Write the run's HTML report again and print its path; works while the run grows.
 
-    sys.stdout.write(f"{write_report(run).resolve()}\n")
+    Exit code 1 if a file cannot be read: what it tells of is left out.
+    """
+    from vibench_gym.report.html import make_report  # noqa: PLC0415 (start-up time)
+
+    made = make_report(run)
+    sys.stdout.write(f"{made.path.resolve()}\n")
+    for cut in made.unreadable:
+        ERR.print(shown(f"left out: {cut.path} {cut.why}", style="yellow"), soft_wrap=True)
+    raise typer.Exit(NOT_ALL_GOOD if made.unreadable else GRADED)
 
 
 @app.command()

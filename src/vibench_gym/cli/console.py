@@ -23,12 +23,12 @@ from rich.text import Text
 from vibench_gym.core.shown_text import visible, visible_json, visible_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
 
     from rich.console import ConsoleOptions, RenderableType
 
-    from vibench_gym.cli.wire import GradeOut, Wire
+    from vibench_gym.cli.wire import CauseOut, GradeOut, RolloutOut, UnreadableOut, Wire
 
 PIPE_COLUMNS = 140
 """Wider than 80 columns, so that tables written to a pipe lose no figure."""
@@ -92,9 +92,39 @@ def print_grades(value: GradeOut) -> None:
                 f"{plan.normalized:.3f}",
             )
     OUT.print(table)
+    for rollout in value.rollouts:
+        _print_causes(rollout)
     OUT.print()
     OUT.print("report:", end=" ")
     OUT.print(shown(value.report), soft_wrap=True)
+
+
+def print_unreadable(files: Sequence[UnreadableOut]) -> None:
+    """A line for each file for whose sake something was left out."""
+    for one in files:
+        OUT.print(shown(f"left out: {one.path} {one.reason}", style="yellow"), soft_wrap=True)
+
+
+def _print_causes(rollout: RolloutOut) -> None:
+    """Why a rollout and its plans were not graded; what several plans share is said once."""
+    if rollout.build_failed and rollout.cause is not None:
+        _print_cause(f"{rollout.label} build_failed", rollout.cause)
+        return  # its plans say the same
+    plans: dict[CauseOut, list[str]] = {}
+    for plan in rollout.plans:
+        if plan.cause is not None:
+            plans.setdefault(plan.cause, []).append(plan.plan)
+    if rollout.cause is not None and not plans:
+        _print_cause(f"{rollout.label} masked", rollout.cause)
+    for cause, names in plans.items():
+        _print_cause(f"{rollout.label} {', '.join(names)}", cause)
+
+
+def _print_cause(where: str, cause: CauseOut) -> None:
+    OUT.print()
+    OUT.print(shown(f"{where}: {cause.kind}: {cause.reason}"), soft_wrap=True)
+    if cause.log and cause.log not in cause.reason:
+        OUT.print(shown(f"\n{cause.log}", style="dim"), soft_wrap=True)
 
 
 class Progress:

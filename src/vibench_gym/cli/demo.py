@@ -16,8 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vibench_gym.cli.grade import directory_scorecards, grade_one, make_grader, run_dir
-from vibench_gym.cli.wire import GradeOut, RolloutOut, rollout_out
+from vibench_gym.cli.grade import grade_one, make_grader, run_dir
+from vibench_gym.cli.results import read_results
+from vibench_gym.cli.wire import GradeOut, RolloutOut, cause_out
 from vibench_gym.core.config import GraderConfig, StackConfig
 from vibench_gym.core.errors import ConfigError, OperatorFault, PrerequisiteMissing
 from vibench_gym.core.rundir import RunDir
@@ -91,9 +92,8 @@ def _kept(directory: RolloutDir, run: RunDir, label: str) -> RolloutDir:
 def _rollout(label: str, row: Mapping[str, Any], directory: RolloutDir | None) -> RolloutOut:
     """A row of NeMo Gym as the command prints it; without a directory it was not graded."""
     record = directory.read_rollout() if directory else None
-    cards = directory_scorecards(directory) if directory else {}
-    if record is not None:
-        return rollout_out(record, cards).model_copy(update={"label": label})
+    if directory is not None and record is not None:
+        return read_results(directory, record).model_copy(update={"label": label})
     return RolloutOut(
         label=label,
         task=row["app"],
@@ -102,6 +102,7 @@ def _rollout(label: str, row: Mapping[str, Any], directory: RolloutDir | None) -
         build_failed=row["build_failed"],
         mask_sample=row["mask_sample"],
         failure_kind=row["failure_kind"],
+        cause=cause_out(row["failure_kind"], row["failure_reason"]),
         plans=(),
     )
 

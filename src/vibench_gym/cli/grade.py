@@ -4,29 +4,31 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
+from vibench_gym.cli.results import read_results
 from vibench_gym.cli.stacks import stack_config
-from vibench_gym.cli.wire import GradeOut, RolloutOut, rollout_out
+from vibench_gym.cli.wire import GradeOut, RolloutOut
 from vibench_gym.core.config import AppModelConfig, GraderConfig, ModelConfig, StackConfig
-from vibench_gym.core.errors import ConfigError, ResultsUnwritable
+from vibench_gym.core.errors import ConfigError, RecordUnreadable, ResultsUnwritable
 from vibench_gym.core.rundir import RolloutDir, RunDir
+from vibench_gym.core.tasks.files import folder_name
 from vibench_gym.core.tasks.task import load_task
 from vibench_gym.grading.browser_launcher import PlaywrightLauncher
 from vibench_gym.grading.grader import Grader
 from vibench_gym.grading.model_sources import EndpointModels, ReplayModels
 from vibench_gym.gym.rows.vibench_layout import known_exceptions, needs_app_key
-from vibench_gym.report.html import write_report
+from vibench_gym.report.html import make_report
 from vibench_gym.stack.app_model import app_model_key
 from vibench_gym.stack.kinds import require_app_model_route, stack_builder, stack_kind
 
 if TYPE_CHECKING:
     from vibench_gym.cli.console import Progress
-    from vibench_gym.core.records import Scorecard
     from vibench_gym.core.tasks.task import Task
     from vibench_gym.grading.context import ModelSource
     from vibench_gym.grading.events import ProgressEvent
@@ -67,7 +69,6 @@ async def run_grade(options: GradeOptions, out: Path | None, progress: Progress)
         OperatorFault: the options contradict each other, the task is invalid, something is missing.
     """
     task = _task(options)
-    run = run_dir(out)
     async with AsyncExitStack() as cleanup:
         models = await _models(options, task, cleanup)
         stack = stack_config(options.stack, options.image).model_copy(
@@ -78,16 +79,21 @@ async def run_grade(options: GradeOptions, out: Path | None, progress: Progress)
             }
         )
         grader = make_grader(models, stack, GraderConfig(concurrency=options.concurrency))
+        app = existing_app(options.artifact_path)
+        run = run_dir(out)  # last: a wrong option leaves no empty folder
         rollout = await grade_one(
             grader,
             task=task,
-            app=options.artifact_path,
+            app=app,
             run=run,
             label=options.label,
             progress=progress,
             resume=options.resume,
         )
-    return GradeOut(rollouts=(rollout,), report=str(write_report(run.root).resolve()))
+    report = make_report(run.root)
+    for cut in report.unreadable:
+        progress.done(f"left out of the report: {cut.path} {cut.why}")
+    return GradeOut(rollouts=(rollout,), report=str(report.path.resolve()))
 
 
 def make_grader(models: ModelSource, stack: StackConfig, config: GraderConfig) -> Grader:
@@ -121,16 +127,23 @@ async def grade_one(
     record = await grader.grade(
         task, app, rollout=directory, label=label, progress=tell, resume=resume
     )
-    result = rollout_out(record, directory_scorecards(directory))
+    result = await asyncio.to_thread(read_results, directory, record)
     state = " (masked)" if result.mask_sample else ""
     progress.done(f"{label}: {result.reward:.3f}{state}")
     return result
 
 
-def directory_scorecards(directory: RolloutDir) -> dict[str, Scorecard]:
-    """The scorecards that are there, by plan id."""
-    cards = {plan.plan_id: plan.read_scorecard() for plan in directory.plans()}
-    return {plan: card for plan, card in cards.items() if card is not None}
+def existing_app(path: Path) -> Path:
+    """The path, if something is there: a zero says that an app is bad, not that a name is.
+
+    Raises:
+        ConfigError: nothing is there, or it cannot be looked at.
+    """
+    try:
+        path.stat()
+    except OSError as error:
+        raise ConfigError(f"there is no app at {str(path)!r}: {error.strerror}") from error
+    return path
 
 
 def run_dir(out: Path | None) -> RunDir:
@@ -148,8 +161,15 @@ def run_dir(out: Path | None) -> RunDir:
 
 
 def _resumable(run: RunDir, task: Task, label: str) -> RolloutDir | None:
+    """The rollout to go on with: by its record, or by its folder where the record is cut."""
+    place = run.root / folder_name(task.name) / folder_name(label)
     for directory in run.rollouts():
-        record = directory.read_rollout()
+        try:
+            record = directory.read_rollout()
+        except RecordUnreadable:
+            if directory.path == place:
+                return directory
+            continue
         if record and (record.task, record.label) == (task.name, label):
             return directory
     return None

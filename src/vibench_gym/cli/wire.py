@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from vibench_gym.browser.page.snapshot import escape_unsafe
 from vibench_gym.core.status import PlanStatus, StepOutcome
 from vibench_gym.sandbox.leftovers import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from vibench_gym.core.errors import RecordUnreadable
     from vibench_gym.core.records import RolloutRecord, Scorecard
 
 
@@ -33,11 +35,22 @@ class StepOut(Wire):
     reason: str
 
 
+class CauseOut(Wire):
+    """Why something was not graded."""
+
+    kind: str
+    """The fault of the grader's that masks; else the status of the plan or of the artifact."""
+    reason: str
+    log: str
+    """The last lines of the set-up's or the app's log; empty where none was written."""
+
+
 class PlanOut(Wire):
-    """One plan of a rollout."""
+    """One plan of a rollout; `cause` is null where its status is `graded`."""
 
     plan: str
     status: PlanStatus
+    cause: CauseOut | None
     score: int
     full_points: int
     normalized: float
@@ -54,6 +67,8 @@ class RolloutOut(Wire):
     build_failed: bool
     mask_sample: bool
     failure_kind: str | None
+    cause: CauseOut | None
+    """Why the build failed, or what masks; null for what was measured."""
     plans: tuple[PlanOut, ...]
 
 
@@ -84,6 +99,13 @@ class ValidateOut(Wire):
     problems: tuple[ProblemOut, ...]
 
 
+class UnreadableOut(Wire):
+    """A file of a run that cannot be read; what it tells of is left out."""
+
+    path: str
+    reason: str
+
+
 class RescoreOut(Wire):
     """What `rescore` prints, one entry per plan."""
 
@@ -98,6 +120,7 @@ class RescoreOut(Wire):
         full_points: int
 
     plans: tuple[Plan, ...]
+    unreadable: tuple[UnreadableOut, ...]
 
 
 class CheckOut(Wire):
@@ -186,8 +209,15 @@ MODELS: dict[Command, type[Wire]] = {
 }
 
 
-def rollout_out(record: RolloutRecord, scorecards: Mapping[str, Scorecard]) -> RolloutOut:
-    """Join a finished rollout with its scorecards, in the task's order of plans."""
+def rollout_out(
+    record: RolloutRecord,
+    scorecards: Mapping[str, Scorecard],
+    causes: Mapping[str, CauseOut],
+) -> RolloutOut:
+    """Join a finished rollout with its scorecards, in the task's order of plans.
+
+    `scorecards` and `causes` are by plan id.
+    """
     return RolloutOut(
         label=record.label,
         task=record.task,
@@ -196,14 +226,35 @@ def rollout_out(record: RolloutRecord, scorecards: Mapping[str, Scorecard]) -> R
         build_failed=record.build_failed,
         mask_sample=record.mask_sample,
         failure_kind=record.failure_kind,
-        plans=tuple(_plan_out(scorecards[plan]) for plan in record.plans if plan in scorecards),
+        cause=cause_out(record.failure_kind, record.failure_reason),
+        plans=tuple(
+            _plan_out(scorecards[plan], causes.get(plan))
+            for plan in record.plans
+            if plan in scorecards
+        ),
     )
 
 
-def _plan_out(card: Scorecard) -> PlanOut:
+def cause_out(kind: str | None, reason: str | None, log: str = "") -> CauseOut | None:
+    """A cause; None where there is no kind of failure.
+
+    What an app printed comes without control characters: it shall not speak to a terminal.
+    """
+    if not kind:
+        return None
+    return CauseOut(kind=kind, reason=escape_unsafe(reason or ""), log=escape_unsafe(log))
+
+
+def unreadable_out(files: Iterable[RecordUnreadable]) -> tuple[UnreadableOut, ...]:
+    """Files that cannot be read, as they are printed."""
+    return tuple(UnreadableOut(path=str(one.path), reason=one.why) for one in files)
+
+
+def _plan_out(card: Scorecard, cause: CauseOut | None) -> PlanOut:
     return PlanOut(
         plan=card.plan,
         status=card.status,
+        cause=cause,
         score=card.score,
         full_points=card.full_points,
         normalized=card.normalized,

@@ -18,6 +18,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vibench_gym.core.durable import make_folder, move_into_place
 from vibench_gym.core.errors import ArtifactRejected
 from vibench_gym.core.status import ArtifactStatus
 
@@ -50,15 +51,15 @@ class ArtifactStore:
         Raises:
             OSError: it cannot be read or stored.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
+        make_folder(self.root)
         beside = self.root / f".{os.getpid()}.{os.urandom(8).hex()}.tmp"
         try:
             with archive.open("rb") as source, beside.open("xb") as copy:
                 shutil.copyfileobj(source, copy, _CHUNK)
             key = file_sha256(beside)
             target = self._place(key)
-            target.parent.mkdir(exist_ok=True)
-            beside.replace(target)
+            make_folder(target.parent)
+            move_into_place(beside, target)
         finally:
             beside.unlink(missing_ok=True)
         return key

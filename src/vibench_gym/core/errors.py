@@ -10,6 +10,7 @@
     │    VerdictUnusable  SeedingFailed  BudgetExceeded  RegistryUnavailable  ClockJumped
     └─ OperatorFault     refuse to start, exit 2, say what to install or fix
          ConfigError  TaskInvalid  PrerequisiteMissing  CassetteMiss  ResultsUnwritable
+         RecordUnreadable
 
 Nothing that an app or a builder can do may raise a `GraderFault`.
 """
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from vibench_gym.core.status import ArtifactStatus
 
@@ -127,6 +129,15 @@ class OperatorFault(VibenchGymError):
 
 class ConfigError(OperatorFault):
     """A setting is missing or contradicts another."""
+
+
+class RecordUnreadable(ConfigError):
+    """A file of a run is cut, damaged or of another version: what it told was not measured."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{str(path)!r} {why}; `vibench-gym grade --resume` measures it again")
+        self.path = path
+        self.why = why
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,72 +9,36 @@
             plan.txt  plan.json  scorecard.json  events.jsonl
             screenshots/  downloads/  trace.zip  app.log
 
-A file is either whole or absent (written beside and renamed); only `events.jsonl` grows in place,
-so its last line may be cut short and is then left out. `plan.txt` is the plan byte for byte:
-a run can be scored again from disk alone.
+A file is either whole or absent, even after a power cut (`core.durable`); only `events.jsonl` grows
+in place, so its last line may be cut short and is then left out. `plan.txt` is the plan byte for
+byte: a run can be scored again from disk alone.
 """
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import json
-import os
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ValidationError
-
-from vibench_gym.core.errors import ConfigError, ResultsUnwritable
-from vibench_gym.core.records import Event, PlanRecord, RolloutRecord, Scorecard, canonical_json
-from vibench_gym.core.shown_text import strict_json
+from vibench_gym.core.durable import make_folder, remove_folder, sync_folder, sync_tree
+from vibench_gym.core.event_stream import append_event, read_events
+from vibench_gym.core.record_files import (
+    if_readable,
+    read_bytes,
+    read_record,
+    read_text,
+    write_result,
+    writing,
+)
+from vibench_gym.core.records import PlanRecord, RolloutRecord, Scorecard, canonical_json
 from vibench_gym.core.tasks.files import folder_name, natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from vibench_gym.core.records import Event
     from vibench_gym.core.tasks.plan import TestPlan
     from vibench_gym.core.tasks.task import Task
-
-MAX_EVENT_BYTES = 256 * 1024
-MAX_RECORD_BYTES = 64 * 1024 * 1024
-MAX_EVENTS = 100_000
-_counter = itertools.count()
-
-
-def write_atomic(path: Path, data: str | bytes) -> None:
-    """Replace a file in one step: a reader sees the old or the new content, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.parent / f".{path.name}.{os.getpid()}.{next(_counter)}.tmp"
-    try:
-        beside.write_bytes(data.encode() if isinstance(data, str) else data)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _write(path: Path, data: str) -> None:
-    """`write_atomic` for results.
-
-    Raises:
-        ResultsUnwritable: the file cannot be written.
-    """
-    with _ours(path):
-        write_atomic(path, data)
-
-
-@contextlib.contextmanager
-def _ours(path: Path) -> Iterator[None]:
-    """Turns a failed write into the operator's fault: no app can write to a run directory."""
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise ResultsUnwritable(
-            f"results cannot be written to {str(path)!r}: {why}; make room or choose another folder"
-        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,47 +83,72 @@ class PlanDir:
         Raises:
             ResultsUnwritable: they cannot be made.
         """
-        with _ours(self.path):
-            self.screenshots.mkdir(parents=True, exist_ok=True)
-            self.downloads.mkdir(exist_ok=True)
+        with writing(self.path):
+            make_folder(self.screenshots)
+            make_folder(self.downloads)
         return self
+
+    def remove(self) -> None:
+        """Remove the folder, where there is one; its record goes first, and for good.
+
+        Raises:
+            ResultsUnwritable: something of it stays.
+        """
+        with writing(self.path):
+            remove_folder(self.path, first="plan.json")
 
     def write_plan(self, plan: TestPlan) -> None:
         """Store the plan's text byte for byte; raises as all that writes here."""
-        _write(self.path / "plan.txt", plan.text)
+        write_result(self.path / "plan.txt", plan.text)
 
     def read_plan_text(self) -> str | None:
-        """The plan's text as it was graded; None while it is not written."""
-        data = _read(self.path / "plan.txt")
-        return None if data is None else data.decode()
+        """The plan's text as it was graded; None while it is not written.
+
+        Raises:
+            RecordUnreadable: it cannot be read.
+        """
+        return read_text(self.path / "plan.txt")
 
     def write_record(self, record: PlanRecord) -> None:
         """Write `plan.json`."""
-        _write(self.path / "plan.json", canonical_json(record))
+        write_result(self.path / "plan.json", canonical_json(record))
 
     def read_record(self) -> PlanRecord | None:
         """`plan.json`; None while the plan is running.
 
         Raises:
-            ConfigError: it is not what this version writes.
+            RecordUnreadable: it is cut, or not what this version writes.
         """
-        return _read_record(self.path / "plan.json", PlanRecord)
+        return read_record(self.path / "plan.json", PlanRecord)
 
     def write_scorecard(self, card: Scorecard) -> None:
         """Write `scorecard.json`."""
-        _write(self.path / "scorecard.json", canonical_json(card))
+        write_result(self.path / "scorecard.json", canonical_json(card))
 
     def read_scorecard(self) -> Scorecard | None:
         """`scorecard.json`; None while the plan is running.
 
         Raises:
-            ConfigError: it is not what this version writes.
+            RecordUnreadable: it is cut, or not what this version writes.
         """
-        return _read_record(self.path / "scorecard.json", Scorecard)
+        return read_record(self.path / "scorecard.json", Scorecard)
 
     def scorecard_bytes(self) -> bytes | None:
-        """`scorecard.json` as it stands."""
-        return _read(self.path / "scorecard.json")
+        """`scorecard.json` as it stands.
+
+        Raises:
+            RecordUnreadable: the disk does not give it.
+        """
+        return read_bytes(self.path / "scorecard.json")
+
+    def sync_evidence(self) -> None:
+        """Wait until all that was put into the folder is on the disk.
+
+        Raises:
+            ResultsUnwritable: the disk failed.
+        """
+        with writing(self.path):
+            sync_tree(self.path)
 
     def append_event(self, event: Event) -> None:
         """Add a line to the stream in one write; data that cannot be kept is named, not lost.
@@ -167,30 +156,11 @@ class PlanDir:
         Raises:
             ResultsUnwritable: the disk takes no more.
         """
-        line = _event_line(event)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        with _ours(self.events_path):
-            descriptor = os.open(self.events_path, flags, 0o644)
-            try:
-                os.write(descriptor, line)
-            finally:
-                os.close(descriptor)
+        append_event(self.events_path, event)
 
     def events(self) -> Iterator[Event]:
         """The events so far; a line that is cut short or unreadable is left out."""
-        try:
-            file = self.events_path.open("rb")
-        except FileNotFoundError:
-            return
-        with file:
-            for _ in range(MAX_EVENTS):
-                line = file.readline(2 * MAX_EVENT_BYTES)
-                if not line:
-                    return
-                try:
-                    yield Event.model_validate_json(line)
-                except ValidationError:
-                    continue
+        return read_events(self.events_path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,19 +176,19 @@ class RolloutDir:
 
     def write_rollout(self, record: RolloutRecord) -> None:
         """Write `rollout.json`; call it at the start too, so that a reader sees what runs."""
-        _write(self.path / "rollout.json", canonical_json(record))
+        write_result(self.path / "rollout.json", canonical_json(record))
 
     def read_rollout(self) -> RolloutRecord | None:
         """`rollout.json`; None where it is not written yet.
 
         Raises:
-            ConfigError: it is not what this version writes.
+            RecordUnreadable: it is cut, or not what this version writes.
         """
-        return _read_record(self.path / "rollout.json", RolloutRecord)
+        return read_record(self.path / "rollout.json", RolloutRecord)
 
     def write_artifact(self, tree_sha256: str) -> None:
         """Write `artifact.sha256`: the tree digest of the unpacked files (`core.artifact`)."""
-        _write(self.path / "artifact.sha256", f"{tree_sha256}\n")
+        write_result(self.path / "artifact.sha256", f"{tree_sha256}\n")
 
     def plan(self, plan_id: str) -> PlanDir:
         """The folder of a plan, whether it exists or not.
@@ -232,7 +202,7 @@ class RolloutDir:
 
     def plans(self) -> Iterator[PlanDir]:
         """The plan folders there are, in the task's order where the record tells it."""
-        record = self.read_rollout()
+        record = if_readable(self.read_rollout)
         order = {plan: number for number, plan in enumerate(record.plans if record else ())}
         for path in sorted(
             _folders(self.path / "plans"),
@@ -241,14 +211,13 @@ class RolloutDir:
             yield PlanDir(path)
 
     def remove_plans(self) -> None:
-        """Remove every plan folder.
+        """Remove every plan folder; after a power cut, too, none of them counts as measured.
 
         Raises:
             ResultsUnwritable: one of them stays.
         """
-        with _ours(self.path):
-            for folder in _folders(self.path / "plans"):
-                shutil.rmtree(folder)
+        for folder in _folders(self.path / "plans"):
+            PlanDir(folder).remove()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,12 +240,13 @@ class RunDir:
         name = task if isinstance(task, str) else task.name
         parent = self.root / folder_name(name)
         path, number = parent / folder_name(label), 1
-        with _ours(path):
-            parent.mkdir(parents=True, exist_ok=True)
+        with writing(path):
+            make_folder(parent)
             while not _make(path):
                 number += 1
                 path = parent / f"{folder_name(label)}-{number}"
-            (path / "plans").mkdir()
+            sync_folder(parent)
+            make_folder(path / "plans")
         return RolloutDir(path)
 
     def rollouts(self) -> Iterator[RolloutDir]:
@@ -300,36 +270,3 @@ def _folders(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     return [child for child in path.iterdir() if child.is_dir() and not child.is_symlink()]
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_RECORD_BYTES)
-    except FileNotFoundError:
-        return None
-
-
-def _read_record[R: BaseModel](path: Path, model: type[R]) -> R | None:
-    data = _read(path)
-    if data is None:
-        return None
-    try:
-        return model.model_validate_json(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(
-            f"{str(path)!r} is not a record of this version: {where}: {first['msg']}"
-        ) from error
-
-
-def _event_line(event: Event) -> bytes:
-    try:
-        line = json.dumps(event.model_dump(), sort_keys=True, allow_nan=False, default=repr)
-    except ValueError:
-        line = ""
-    if not line or len(line) > MAX_EVENT_BYTES:
-        kept = event.model_copy(update={"data": {"cut": repr(event.data)[:1000]}})
-        line = json.dumps(kept.model_dump(), sort_keys=True)
-    return strict_json(line).encode() + b"\n"

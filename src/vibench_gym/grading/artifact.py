@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.artifact import tree_sha256
-from vibench_gym.core.errors import ArtifactRejected, SandboxUnavailable
+from vibench_gym.core.errors import ArtifactRejected, ConfigError, SandboxUnavailable
+from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.grading.teardown import close_shielded
 from vibench_gym.grading.untrusted_text import clip
 from vibench_gym.sandbox.archive.app_scripts import check_buildable
@@ -47,6 +48,7 @@ async def unpacked(app: Path, budget: ArchiveBudget) -> AsyncIterator[Unpacked]:
     """Unpack an archive, or copy a folder, into a private place that is removed afterwards.
 
     Raises:
+        ConfigError: there is nothing at the path.
         SandboxUnavailable: our own file system failed.
     """
     folder = await asyncio.to_thread(WorkFolder, "artifact")
@@ -64,6 +66,10 @@ def _unpack(app: Path, destination: Path, budget: ArchiveBudget) -> Unpacked:
         except OSError as error:
             raise SandboxUnavailable(f"the unpacked app cannot be read: {error}") from error
     except ArtifactRejected as rejected:
+        if rejected.status is ArtifactStatus.MISSING:
+            # A builder that left nothing has no path: this one was mistyped, or is gone.
+            where = str(app)
+            raise ConfigError(f"there is no app at {where!r}; name a folder or archive") from None
         return Unpacked(destination, None, rejected=rejected)
     hint = _hint(report.dropped_links)
     try:

@@ -46,6 +46,7 @@ from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import GraderFault, SubmissionFault
 from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.stack.base import STAY_HINT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -66,6 +67,8 @@ async def how_app_ended(stack: Stack) -> str | None:
     if status.running or _port(stack.url) in status.listening_ports:
         return None
     code = "an unknown code" if status.exit_code is None else f"code {status.exit_code}"
+    if status.exit_code == 0:
+        code += f"; {STAY_HINT}"
     words = clip(status.log_tail.strip(), _LAST_WORDS)
     return f"the app's process ended with {code}" + (f"; its last words: {words}" if words else "")
 

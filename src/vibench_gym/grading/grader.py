@@ -13,6 +13,7 @@ import asyncio
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.config import ArchiveBudget, GraderConfig
@@ -23,8 +24,8 @@ from vibench_gym.grading.artifact import Unpacked, unpacked
 from vibench_gym.grading.context import BrowserLauncher, GradingContext, ModelSource
 from vibench_gym.grading.events import Progress, ProgressEvent, ProgressKind, Stopwatch
 from vibench_gym.grading.plan.run import PlanRun
-from vibench_gym.grading.rollout_recorder import RolloutRecorder
-from vibench_gym.grading.teardown import close_shielded
+from vibench_gym.grading.rollout_recorder import RolloutRecorder, earlier_record
+from vibench_gym.grading.teardown import close_shielded, to_the_end
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -84,7 +85,7 @@ class Grader:
         Raises:
             OperatorFault: the operator has to act; what was measured so far stays on disk.
         """
-        before = rollout.read_rollout() if resume else None
+        before = earlier_record(rollout) if resume else None
         recorder = RolloutRecorder(task, rollout, label, before=before)
         grading = _Rollout(self, task, rollout, recorder, progress)
         return await recorder.follow(lambda: grading.records(app), grading.watch)
@@ -113,7 +114,7 @@ class _Rollout:
             artifact = await self._unpack(app, exits)
             await asyncio.to_thread(recorder.artifact, artifact)
             if artifact.rejected is not None:
-                return recorder.fail_plans(
+                return await recorder.fail_plans(
                     PlanStatus.SETUP_FAILED, artifact.rejected, self.task.plans
                 )
             kept = recorder.measured_before(artifact)
@@ -125,11 +126,11 @@ class _Rollout:
                 prepared = await self._prepare(artifact)
             except AppSetupFailed as fault:
                 failed = AppSetupFailed(f"{fault}{artifact.hint}")
-                return kept | recorder.fail_plans(PlanStatus.SETUP_FAILED, failed, left)
+                return kept | await recorder.fail_plans(PlanStatus.SETUP_FAILED, failed, left)
             except GraderFault as fault:
-                return kept | recorder.fail_plans(PlanStatus.GRADER_FAILED, fault, left)
+                return kept | await recorder.fail_plans(PlanStatus.GRADER_FAILED, fault, left)
             try:
-                recorder.setup(prepared.setup, artifact)
+                await to_the_end(partial(recorder.setup, prepared.setup, artifact))
                 return kept | await self._graded(prepared, left, artifact.hint)
             finally:
                 with self.watch.phase("teardown"):

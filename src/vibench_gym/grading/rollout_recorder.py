@@ -9,14 +9,17 @@ resumes, after an end at any moment, keeps all of them and none of another artif
 from __future__ import annotations
 
 import asyncio
+import logging
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
-from vibench_gym.core.errors import GraderFault
+from vibench_gym.core.errors import GraderFault, RecordUnreadable
 from vibench_gym.core.records import RolloutRecord, SetupRecord
 from vibench_gym.core.scoring.scorecard import score_rollout
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
 from vibench_gym.grading.plan.files import failed_record, measured_record, store_plan
+from vibench_gym.grading.teardown import to_the_end
 from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:
@@ -31,6 +34,17 @@ if TYPE_CHECKING:
     from vibench_gym.grading.artifact import Unpacked
     from vibench_gym.grading.events import Stopwatch
     from vibench_gym.stack.base import SetupReport
+
+_LOG = logging.getLogger(__name__)
+
+
+def earlier_record(directory: RolloutDir) -> RolloutRecord | None:
+    """The record of an earlier grading in this folder; one that cannot be read measured nothing."""
+    try:
+        return directory.read_rollout()
+    except RecordUnreadable as unreadable:
+        _LOG.warning("%s %s: all is measured again", unreadable.path, unreadable.why)
+        return None
 
 
 class RolloutRecorder:
@@ -75,7 +89,7 @@ class RolloutRecorder:
         try:
             records = await grading()
         except GraderFault as fault:
-            records = self.fail_plans(PlanStatus.GRADER_FAILED, fault, self._task.plans)
+            records = await self.fail_plans(PlanStatus.GRADER_FAILED, fault, self._task.plans)
         return await asyncio.to_thread(self._finish, records, watch)
 
     def artifact(self, artifact: Unpacked) -> None:
@@ -105,14 +119,15 @@ class RolloutRecorder:
                 kept[plan.id] = record
         return kept
 
-    def fail_plans(
+    async def fail_plans(
         self, status: PlanStatus, error: VibenchGymError, plans: Iterable[TestPlan]
     ) -> dict[str, PlanRecord]:
         """Store that these plans never started, and why."""
         records = {}
         for plan in plans:
-            records[plan.id] = failed_record(plan, status, error)
-            store_plan(self._directory.plan(plan.id), plan, records[plan.id])
+            record = records[plan.id] = failed_record(plan, status, error)
+            directory = self._directory.plan(plan.id)
+            await to_the_end(partial(store_plan, directory, plan, record))
         return records
 
     def setup(self, report: SetupReport, artifact: Unpacked) -> None:

@@ -75,3 +75,21 @@ async def close_shielded(
             raise fault
     if cancelled is not None:
         raise cancelled
+
+
+async def to_the_end[T](writing: Callable[[], T]) -> T:
+    """The result of work in a thread, for which a cancelled caller waits as well.
+
+    A thread cannot be cancelled: what it still writes must not be met by whoever comes next.
+    """
+    task = asyncio.ensure_future(asyncio.to_thread(writing))
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is None:
+        return task.result()
+    task.exception()  # retrieved here: nobody is there to be told
+    raise cancelled

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import jinja2
 from markupsafe import Markup
 
+from vibench_gym.core.record_files import write_result
 from vibench_gym.core.shown_text import visible
 from vibench_gym.core.status import ArtifactStatus, CheckOutcome, PlanStatus, StepOutcome
 from vibench_gym.report.load import load_run
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from vibench_gym.core.errors import RecordUnreadable
     from vibench_gym.report.view import RolloutSource
 
 PICTURE_BUDGET_BYTES = 24 * 1024 * 1024
@@ -37,21 +39,37 @@ _OURS = {PlanStatus.GRADER_FAILED, PlanStatus.SEEDING_FAILED}
 _IDLE = {StepOutcome.NOT_REACHED}
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report that was written."""
+
+    path: Path
+    unreadable: Sequence[RecordUnreadable]
+    """What is not in it, for it could not be read."""
+
+
 def write_report(run: Path) -> Path:
-    """Write `index.html` into a run directory and return its path; works while the run grows.
+    """`make_report`; the page's path."""
+    return make_report(run).path
+
+
+def make_report(run: Path) -> Report:
+    """Write `index.html` into a run directory; works while the run grows.
 
     Raises:
         ConfigError: the folder holds no rollout.
+        ResultsUnwritable: it cannot be written.
     """
     path = run / REPORT_NAME
-    page = render(run.name, load_run(run))
-    temporary = path.with_name(f".{REPORT_NAME}.{os.getpid()}")
-    temporary.write_text(page, encoding="utf-8")
-    temporary.replace(path)
-    return path
+    found = load_run(run)
+    page = render(run.name, found.rollouts, found.unreadable)
+    write_result(path, page)
+    return Report(path, found.unreadable)
 
 
-def render(title: str, rollouts: Sequence[RolloutSource]) -> str:
+def render(
+    title: str, rollouts: Sequence[RolloutSource], unreadable: Sequence[RecordUnreadable] = ()
+) -> str:
     """The whole page as text."""
     pictures = Pictures(budget_bytes=PICTURE_BUDGET_BYTES)
     views = [rollout_view(rollout, n, pictures) for n, rollout in enumerate(rollouts, start=1)]
@@ -61,6 +79,7 @@ def render(title: str, rollouts: Sequence[RolloutSource]) -> str:
     return environment.get_template("report.html.j2").render(
         title=title,
         rollouts=views,
+        unreadable=unreadable,
         left_out=pictures.left_out,
         style=_source(environment, "report.css"),
         script=script,

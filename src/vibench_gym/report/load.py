@@ -6,36 +6,65 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.errors import ConfigError, RecordUnreadable
 from vibench_gym.core.rundir import PlanDir, RolloutDir, RunDir
 from vibench_gym.report.view import PlanSource, RolloutSource
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from vibench_gym.core.records import RolloutRecord
 
 LOG_BYTES = 24 * 1024
 
 
-def load_run(run: Path) -> list[RolloutSource]:
-    """Every rollout of a run that has begun, in the order in which they began.
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """What could be read of a run, and what could not."""
+
+    rollouts: Sequence[RolloutSource]
+    """In the order in which they began."""
+    unreadable: Sequence[RecordUnreadable] = ()
+    """Files for whose sake a rollout or a plan was left out."""
+
+
+def load_run(run: Path) -> LoadedRun:
+    """Every rollout of a run that has begun.
 
     Raises:
         ConfigError: the folder holds no rollout.
     """
-    found = [_rollout(directory) for directory in RunDir(run).rollouts()]
-    if not found:
+    rollouts: list[RolloutSource] = []
+    unreadable: list[RecordUnreadable] = []
+    for directory in RunDir(run).rollouts():
+        try:
+            record = directory.read_rollout()
+        except RecordUnreadable as cut:
+            unreadable.append(cut)
+            continue
+        if record is not None:
+            plans = _plans(directory, record, unreadable)
+            rollouts.append(RolloutSource(record, plans))
+    if not rollouts and not unreadable:
         raise ConfigError(f"{str(run)!r} holds no rollout; name a run directory")
-    return sorted(found, key=lambda rollout: rollout.record.started_at)
+    rollouts.sort(key=lambda rollout: rollout.record.started_at)
+    return LoadedRun(rollouts, unreadable)
 
 
-def _rollout(directory: RolloutDir) -> RolloutSource:
-    record = directory.read_rollout()
-    if record is None:
-        raise ConfigError(f"{str(directory.path)!r} has no rollout.json")
-    plans = [_plan(directory.plan(plan), record.plan_names.get(plan, "")) for plan in record.plans]
-    return RolloutSource(record, plans)
+def _plans(
+    directory: RolloutDir, record: RolloutRecord, unreadable: list[RecordUnreadable]
+) -> list[PlanSource]:
+    found = []
+    for plan in record.plans:
+        try:
+            found.append(_plan(directory.plan(plan), record.plan_names.get(plan, "")))
+        except RecordUnreadable as cut:
+            unreadable.append(cut)
+    return found
 
 
 def _plan(directory: PlanDir, name: str) -> PlanSource:
@@ -45,11 +74,11 @@ def _plan(directory: PlanDir, name: str) -> PlanSource:
         folder=directory.path,
         record=directory.read_record(),
         scorecard=directory.read_scorecard(),
-        logs={"App log": _tail(directory.app_log)},
+        logs={"App log": log_tail(directory.app_log)},
     )
 
 
-def _tail(path: Path) -> str:
+def log_tail(path: Path) -> str:
     """The end of a log; nothing for what is no regular file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

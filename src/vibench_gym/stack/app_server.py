@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from vibench_gym.core.errors import AppStartFailed
 from vibench_gym.stack import postgres
-from vibench_gym.stack.base import START_SCRIPT, AppStatus
+from vibench_gym.stack.base import START_SCRIPT, STAY_HINT, AppStatus
 from vibench_gym.stack.readiness import Probe, probe
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class AppServer:
     async def _ended(self, process: AppProcess, code: int) -> AppStartFailed:
         text = f"{START_SCRIPT} ended with exit code {code} before the app served a document"
         if code == 0:
-            text += "; it has to stay in the foreground"
+            text += f"; {STAY_HINT}"
         if process.killed:
             text += "; it was killed for using more than it may"
         return await self._failure(process, text)

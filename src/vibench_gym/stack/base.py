@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SETUP_SCRIPT = "setup-environment.sh"
 START_SCRIPT = "start-server.sh"
+STAY_HINT = f"{START_SCRIPT} has to stay in the foreground"
+"""Said of a script that ended with exit code 0: most likely it left its server behind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class TestRescore:
         rollout = graded(run, task_dir)
         [result] = rescore(run)
         assert result.identical
+        assert result.score is not None
         assert result.score.reward == 0.4
         [plan] = result.plans
         assert plan.identical
@@ -89,13 +90,14 @@ class TestRescore:
         with pytest.raises(ConfigError, match="not a usable plan"):
             rescore(run)
         (folder.path / "plan.txt").unlink()
-        with pytest.raises(ConfigError, match=r"has no plan\.txt"):
+        with pytest.raises(ConfigError, match=r"plan\.txt' is not there"):
             rescore(run)
 
     def test_a_plan_that_was_not_measured_masks(self, tmp_path: Path, task_dir: Path) -> None:
         run = RunDir(tmp_path / "run")
         (graded(run, task_dir).plan("mvp.test1").path / "plan.json").unlink()
         [result] = rescore(run)
+        assert result.score is not None
         assert result.score.mask_sample
         assert result.plans == ()
 

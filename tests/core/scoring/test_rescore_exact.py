@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.records import all_passed, three_plans
-from vibench_gym.core.errors import ConfigError
+from vibench_gym.core.errors import ConfigError, RecordUnreadable
 from vibench_gym.core.records import RolloutRecord
 from vibench_gym.core.rundir import RolloutDir, RunDir
-from vibench_gym.core.scoring.rescore import rescore
+from vibench_gym.core.scoring.rescore import rescore, rescore_readable
 from vibench_gym.core.scoring.scorecard import score_plan, score_rollout
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
 
@@ -56,6 +56,7 @@ def test_a_plan_without_a_record_hides_none_after_it(tmp_path: Path) -> None:
     assert again.identical
     assert [plan.scorecard.score for plan in again.plans] == [0, 4]
     assert again.directory == rollout
+    assert again.score is not None
     assert again.score.reward == pytest.approx(1 / 3)
 
 
@@ -82,10 +83,10 @@ def test_what_cannot_be_scored_again_is_named(tmp_path: Path) -> None:
     for text, what in (
         (
             three_plans()[1].text.replace("A.", "C."),
-            f"{str(folder)!r}: plan.txt is not the plan",
+            f"{str(folder / 'plan.txt')!r} is not the plan that was graded",
         ),
         ("nothing", f"{str(folder / 'plan.txt')!r} is not a usable plan"),
-        (None, f"{str(folder)!r} has no plan.txt"),
+        (None, f"{str(folder / 'plan.txt')!r} is not there"),
     ):
         (folder / "plan.txt").unlink()
         if text is not None:
@@ -94,3 +95,29 @@ def test_what_cannot_be_scored_again_is_named(tmp_path: Path) -> None:
             rescore(RunDir(tmp_path))
         assert str(caught.value).startswith(what)
         (folder / "plan.txt").touch()
+
+
+@pytest.mark.parametrize("file", ["plan.txt", "plan.json", "scorecard.json"])
+def test_a_plan_that_is_cut_is_left_out_alone(tmp_path: Path, file: str) -> None:
+    run = RunDir(tmp_path)
+    rollout = stored(run)
+    path = rollout.plan("p1").path / file
+    path.write_bytes(path.read_bytes()[:30])
+    found = rescore_readable(run)
+    assert [cut.path for cut in found.unreadable] == [path]
+    (again,) = found.rollouts
+    assert (again.score, again.identical, again.unreadable) == (None, False, found.unreadable)
+    assert [(plan.directory.plan_id, plan.identical) for plan in again.plans] == [("p2", True)]
+    with pytest.raises(RecordUnreadable):
+        rescore(run)
+
+
+def test_a_rollout_that_is_cut_hides_no_other(tmp_path: Path) -> None:
+    run = RunDir(tmp_path)
+    first, second = stored(run), stored(run)
+    (first.path / "rollout.json").write_text('{"label": ')
+    assert [plan.plan_id for plan in first.plans()] == ["p0", "p1", "p2"]
+    found = rescore_readable(run)
+    assert [one.directory for one in found.rollouts] == [second]
+    assert found.rollouts[0].identical
+    assert [cut.path for cut in found.unreadable] == [first.path / "rollout.json"]

@@ -9,7 +9,7 @@ import pytest
 from support.plans import parse_plan, render_plan
 from vibench_gym.core.errors import Problem
 from vibench_gym.core.tasks.plan import MAX_PLAN_BYTES, decode_plan, scan_plan
-from vibench_gym.core.tasks.plan_tags import scan_tags
+from vibench_gym.core.tasks.plan_tags import MAX_PROBLEMS, scan_tags
 
 STEP = "<step><name>one</name>Do it.<points>4</points></step>"
 PRECONDITION = "<seeding_and_precondition>N/A</seeding_and_precondition>"
@@ -175,3 +175,63 @@ def test_a_plan_with_notes_is_written_like_this() -> None:
     assert render_plan(plan) == text
     with pytest.raises(KeyError, match="absent"):
         plan.step("absent")
+
+
+HINT = "tags are in small letters"
+DIFFERS = "; declared 4, the points that are there sum to 0"
+
+
+@pytest.mark.parametrize(
+    ("now", "line", "message"),
+    [
+        (
+            STEP.replace("points>", "POINTS>"),
+            4,
+            f"step 'one' has no <points>; line 4 has <POINTS>: {HINT}{DIFFERS}",
+        ),
+        (STEP.replace("name>", "Name>"), 4, f"<step> has no <name>; line 4 has <Name>: {HINT}"),
+        (
+            STEP.replace("</step>", "</Step>"),
+            4,
+            f"<step> is not closed before line 5; line 4 has </Step>: {HINT}",
+        ),
+        (STEP.replace("step>", "STEP>"), 1, f"has no <step>; line 4 has <STEP>: {HINT}"),
+    ],
+)
+def test_a_tag_in_other_letters_is_named_where_it_is_missed(
+    now: str, line: int, message: str
+) -> None:
+    assert Problem("t.txt", line, message) in problems(PLAN.replace(STEP, now))
+
+
+@pytest.mark.parametrize(
+    ("tag", "message"),
+    [
+        ("full_points", f"has no <full_points>; line 6 has <FULL_POINTS>: {HINT}"),
+        ("purpose", f"<test_plan> has no <purpose>; line 2 has <PURPOSE>: {HINT}"),
+        ("test_plan", f"has no <test_plan>; line 1 has <TEST_PLAN>: {HINT}"),
+    ],
+)
+def test_so_is_a_section(tag: str, message: str) -> None:
+    found = problems(PLAN.replace(f"{tag}>", f"{tag.upper()}>"))
+    assert Problem("t.txt", 1, message) in found
+
+
+def test_what_belongs_into_a_tag_in_other_letters_says_so() -> None:
+    found = problems(PLAN.replace("<steps>", "<Steps>"))
+    assert found[0] == Problem(
+        "t.txt", 4, f"<step> is out of place: it belongs in <steps>; line 3 has <Steps>: {HINT}"
+    )
+    closed = problems(PLAN.replace("<points>", "<Points>"))
+    assert closed[0] == Problem(
+        "t.txt", 4, f"</points> closes nothing; line 4 has <Points>: {HINT}"
+    )
+
+
+def test_such_a_word_in_prose_is_text_and_no_hint_where_nothing_is_missed() -> None:
+    assert problems(PLAN.replace("Do it.", "Type <Name> and <POINTS>.")) == []
+
+
+def test_hints_are_looked_for_as_long_as_problems_are_kept() -> None:
+    text = PLAN.replace(STEP, STEP + "</step>" * 60 + "<STEP>")
+    assert len(problems(text)) == MAX_PROBLEMS

@@ -281,6 +281,20 @@ async def test_a_broken_cache_entry_is_fetched_again(tmp_path: Path) -> None:
     assert len(registry.asked) == 2
 
 
+@pytest.mark.parametrize("left", [0, 10])
+async def test_a_package_that_a_power_cut_shortened_is_fetched_again(
+    tmp_path: Path, left: int
+) -> None:
+    async with mirrored(tmp_path) as m:
+        for _ in range(2):
+            assert (await m.get("/left-pad")).status_code == 200
+        whole = (await m.get("/left-pad")).content
+        (body,) = (file for file in files_below(tmp_path) if file.suffix == ".body")
+        body.write_bytes(body.read_bytes()[:left])
+        assert (await m.get("/left-pad")).content == whole
+    assert len(m.registry.asked) == 2
+
+
 async def test_unreachable_without_a_cache_is_said(tmp_path: Path) -> None:
     client = httpx.AsyncClient(transport=httpx.MockTransport(FakeRegistry(reachable=False)))
     async with Upstream(tmp_path, client=client) as upstream:

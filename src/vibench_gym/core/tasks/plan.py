@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from vibench_gym.core.errors import Problem, TaskInvalid
-from vibench_gym.core.tasks.plan_tags import KNOWN_TAG, Node, Scan, scan_tags
+from vibench_gym.core.errors import Problem
+from vibench_gym.core.tasks.plan_tags import Node, Scan, scan_tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,7 +123,7 @@ class _PlanReader:
         scan = self.scan
         root = self._only(scan.root, "test_plan")
         if root is None:
-            scan.report(0, "has no <test_plan>")
+            scan.report(0, f"has no <test_plan>{self._hint(scan.root, 'test_plan')}")
             return None
         if scan.own_text(scan.root):
             start = scan.own_start(scan.root)
@@ -153,9 +153,14 @@ class _PlanReader:
     def _text_of(self, parent: Node, tag: str) -> str:
         node = self._only(parent, tag)
         if node is None:
-            self.scan.report(parent.start, f"<{parent.tag}> has no <{tag}>")
+            message = f"<{parent.tag}> has no <{tag}>{self._hint(parent, tag)}"
+            self.scan.report(parent.start, message)
             return "" if tag != "seeding_and_precondition" else "?"
         return self.scan.own_text(node)
+
+    def _hint(self, parent: Node, tag: str) -> str:
+        """For a tag that a parent lacks: whether it is there in other letters."""
+        return self.scan.case_hint(tag, parent.inner, parent.end)
 
     def _only(self, parent: Node, tag: str) -> Node | None:
         nodes = parent.all(tag)
@@ -164,7 +169,7 @@ class _PlanReader:
         return nodes[0] if nodes else None
 
     def _steps(self, root: Node) -> tuple[list[Step], list[tuple[int, str]]]:
-        """The steps, and offset and name of those whose points are not given at all."""
+        """The steps, and of those whose points are not given at all the offset and a message."""
         scan = self.scan
         node = self._only(root, "steps")
         if node is None:
@@ -179,7 +184,9 @@ class _PlanReader:
                 scan.report(child.start, "step has an empty <name>")
             points = self._only(child, "points")
             if points is None:
-                missing.append((child.start, name))
+                missing.append(
+                    (child.start, f"{name!r} has no <points>{self._hint(child, 'points')}")
+                )
             value = self._whole_number(points) if points else None
             steps.append(Step(name, scan.own_lines(child), value or 0, scan.line(child.start)))
         return steps, missing
@@ -195,7 +202,7 @@ class _PlanReader:
     def _declared(self, root: Node) -> int | None:
         node = self._only(root, "full_points")
         if node is None:
-            self.scan.report(root.start, "has no <full_points>")
+            self.scan.report(root.start, f"has no <full_points>{self._hint(root, 'full_points')}")
             return None
         return self._whole_number(node)
 
@@ -216,13 +223,14 @@ class _PlanReader:
     ) -> None:
         scan, total = self.scan, sum(step.points for step in steps)
         if not steps:
-            scan.report(root.start, "has no <step>")
+            where = root.first("steps") or root
+            scan.report(root.start, f"has no <step>{self._hint(where, 'step')}")
             return
         # Points that are not there make the sum differ: one cause, one message.
         differs = declared is not None and declared != total
         suffix = f"; declared {declared}, the points that are there sum to {total}"
-        for offset, name in missing:
-            scan.report(offset, f"step {name!r} has no <points>{suffix if differs else ''}")
+        for offset, message in missing:
+            scan.report(offset, f"step {message}{suffix if differs else ''}")
         node = root.first("full_points")
         if node and differs and not missing and not scan.has_errors:
             scan.report(node.start, f"<full_points> declares {declared}, the steps sum to {total}")

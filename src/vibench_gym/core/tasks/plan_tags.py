@@ -86,6 +86,20 @@ class Scan:
         """Whether anything so far makes the plan invalid."""
         return any(problem.severity == "error" for problem in self.problems)
 
+    def case_hint(self, tag: str, start: int, end: int) -> str:
+        """Where a tag was looked for in vain and stands in other letters: a hint, else nothing.
+
+        `tag` is a name, with a slash before it for an end. Elsewhere such a word is text.
+        """
+        if len(self.problems) >= MAX_PROBLEMS:
+            return ""
+        pattern = re.compile(rf"<{tag}[ \t]*>", re.IGNORECASE)
+        for match in pattern.finditer(self.text, start, end):
+            if not match.group().islower():
+                line = self.line(match.start())
+                return f"; line {line} has {match.group()}: tags are in small letters"
+        return ""
+
     def own_text(self, node: Node) -> str:
         """The node's text without its children, line ends as LF, outer white space removed."""
         return self.own_lines(node).strip(_SPACE)
@@ -137,7 +151,8 @@ def _open(scan: Scan, stack: list[Node], match: re.Match[str]) -> None:
     wanted = PARENTS[tag]
     if stack[-1].tag != wanted:
         if all(node.tag != wanted for node in stack):
-            scan.report(start, f"<{tag}> is out of place: it belongs in <{wanted}>")
+            hint = scan.case_hint(wanted, stack[-1].inner, start)
+            scan.report(start, f"<{tag}> is out of place: it belongs in <{wanted}>{hint}")
             return
         while stack[-1].tag != wanted:
             _end(scan, stack.pop(), start, start, closed=False)
@@ -149,7 +164,8 @@ def _open(scan: Scan, stack: list[Node], match: re.Match[str]) -> None:
 def _close(scan: Scan, stack: list[Node], match: re.Match[str]) -> None:
     tag, start = match.group(2), match.start()
     if all(node.tag != tag for node in stack):
-        scan.report(start, f"</{tag}> closes nothing")
+        hint = scan.case_hint(tag, stack[-1].inner, start)
+        scan.report(start, f"</{tag}> closes nothing{hint}")
         return
     while stack[-1].tag != tag:
         _end(scan, stack.pop(), start, start, closed=False)
@@ -160,4 +176,5 @@ def _end(scan: Scan, node: Node, end: int, after: int, *, closed: bool) -> None:
     node.end, node.after = end, after
     if not closed:
         line = scan.line(end)
-        scan.report(node.start, f"<{node.tag}> is not closed before line {line}")
+        hint = scan.case_hint(f"/{node.tag}", node.inner, end)
+        scan.report(node.start, f"<{node.tag}> is not closed before line {line}{hint}")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import GraderFault, OperatorFault, SeedingFailed
@@ -22,6 +23,7 @@ from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, St
 from vibench_gym.grading.plan.attempt import AttemptOutcome, PlanAttempt
 from vibench_gym.grading.plan.attempt_resources import AttemptResources
 from vibench_gym.grading.plan.files import ERROR_CHARS, clear_evidence, reset_plan, store_plan
+from vibench_gym.grading.teardown import to_the_end
 from vibench_gym.grading.untrusted_text import clip
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ class PlanRun:
                 number += 1
                 attempt, result = await self._attempt(number)
             record = self._record(attempt, result, number)
-            store_plan(self._directory, self._plan, record)
+            await to_the_end(partial(store_plan, self._directory, self._plan, record))
             self._tell("plan_done", str(record.status))
             return record
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import GraderFault, SubmissionFault
@@ -16,8 +17,8 @@ from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.artifact import Unpacked, unpacked
 from vibench_gym.grading.events import Stopwatch
 from vibench_gym.grading.plan.files import failed_record, reset_plan, store_plan
-from vibench_gym.grading.rollout_recorder import RolloutRecorder
-from vibench_gym.grading.teardown import close_shielded
+from vibench_gym.grading.rollout_recorder import RolloutRecorder, earlier_record
+from vibench_gym.grading.teardown import close_shielded, to_the_end
 from vibench_gym.grading.untrusted_text import clip
 from vibench_gym.grading.vibench.plan import PlanContext, VibenchPlanRun
 from vibench_gym.grading.vibench.staging import stage_app
@@ -63,7 +64,7 @@ class VibenchGrader:
         Raises:
             OperatorFault: the operator has to act.
         """
-        before = rollout.read_rollout()
+        before = earlier_record(rollout)
         recorder = RolloutRecorder(task, rollout, label, "vibench", before=before)
         grading = _Rollout(self, task, rollout, recorder)
         return await recorder.follow(lambda: grading.records(archive), grading.watch)
@@ -89,7 +90,7 @@ class _Rollout:
         async with unpacked(archive, self.grader.archive) as artifact:
             await asyncio.to_thread(recorder.artifact, artifact)
             if artifact.rejected is not None:
-                return recorder.fail_plans(
+                return await recorder.fail_plans(
                     PlanStatus.SETUP_FAILED, artifact.rejected, self.task.plans
                 )
             records = recorder.measured_before(artifact)
@@ -125,7 +126,7 @@ class _Rollout:
                 }
             return {plan_id: task.result() for plan_id, task in tasks.items()}
         except SubmissionFault as fault:
-            return self.recorder.fail_plans(PlanStatus.SETUP_FAILED, fault, plans)
+            return await self.recorder.fail_plans(PlanStatus.SETUP_FAILED, fault, plans)
         finally:
             await close_shielded(asyncio.to_thread(work.remove))
 
@@ -146,7 +147,7 @@ class _Rollout:
                     record = await run.run(queue_s=time.monotonic() - queued)
             except GraderFault as defect:
                 record = failed_record(plan, PlanStatus.GRADER_FAILED, defect)
-            await asyncio.to_thread(store_plan, directory, plan, record)
+            await to_the_end(partial(store_plan, directory, plan, record))
             return record
 
 

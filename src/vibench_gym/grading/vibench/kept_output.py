@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from vibench_gym.core.rundir import write_atomic
+from vibench_gym.core.durable import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vibench_gym.core.durable import write_atomic
 from vibench_gym.core.errors import ConfigError, OperatorFault
-from vibench_gym.core.rundir import write_atomic
 from vibench_gym.core.shown_text import visible_lines
 from vibench_gym.core.tasks.references import CHECKOUT_RESULTS
 from vibench_gym.core.tasks.task import MVP, ON_MVP, artifacts_of, bundled_tasks_dir

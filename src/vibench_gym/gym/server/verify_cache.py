@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from vibench_gym.core.rundir import write_atomic
+from vibench_gym.core.durable import write_atomic
 from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.gym.private_folder import private_folder
 from vibench_gym.gym.wire import VerifyAnswer

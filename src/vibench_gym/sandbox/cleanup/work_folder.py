@@ -13,6 +13,8 @@ import atexit
 import contextlib
 import os
 import secrets
+import signal
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,9 +86,20 @@ def own_temporary_folder() -> None:
     For programs whose libraries make such files on import; call it before that.
     """
     if not _is_own(Path(tempfile.gettempdir())):
+        _exit_on_signals()
         folder = WorkFolder(_OWN_TEMPORARY)
-        os.environ["TMPDIR"] = tempfile.tempdir = str(folder.path)
         atexit.register(folder.remove)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(folder.path)
+
+
+def _exit_on_signals() -> None:
+    """Let a request to end run what `atexit` holds: by default it ends a program at once.
+
+    So a server that is told to end while it starts takes its folder with it, janitor or not.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda number, _frame: sys.exit(128 + number))
 
 
 def host_temporary_folder() -> Path:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self
 import httpx
 
 from vibench_gym.core.config import GIB, MIB
-from vibench_gym.core.rundir import write_atomic
+from vibench_gym.core.durable import write_atomic
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder, work_folder
 from vibench_gym.stack.packages.registries import host_of, trust_store
 
@@ -254,16 +254,23 @@ def _load(base: Path) -> CachedFile | None:
         meta = json.loads(base.with_suffix(".json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if not body.is_file():
+    try:
+        whole = body.stat().st_size == meta.get("size", body.stat().st_size)
+    except OSError:
+        return None
+    if not whole:  # the host lost power before the body was on the disk
         return None
     return CachedFile(body, str(meta["content_type"]), float(meta["fetched_at"]), meta["etag"])
 
 
 def _write_meta(base: Path, content_type: str, etag: str | None) -> CachedFile:
     now = time.time()
-    meta = {"content_type": content_type, "fetched_at": now, "etag": etag}
-    write_atomic(base.with_suffix(".json"), json.dumps(meta))
-    return CachedFile(base.with_suffix(".body"), content_type, now, etag)
+    body = base.with_suffix(".body")
+    size = body.stat().st_size
+    meta = {"content_type": content_type, "fetched_at": now, "etag": etag, "size": size}
+    # Not synced: a set-up waits for hundreds of these, and what is lost is fetched again.
+    write_atomic(base.with_suffix(".json"), json.dumps(meta), lasting=False)
+    return CachedFile(body, content_type, now, etag)
 
 
 def _check_size(size: int, limit: int) -> None:
