@@ -33,7 +33,7 @@ def test_what_looks_alike_reads_alike(text: str, latin: str) -> None:
     [
         "\u0412\u0441\u0435 \u0448\u0430\u0433\u0438 \u0433\u043e\u0442\u043e\u0432\u044b",
         "\u0393\u03b5\u03b9\u03ac \u03c3\u03bf\u03c5 \u039a\u03cc\u03c3\u03bc\u03b5",
-        "caf\u00e9 \u00fcber na\u00efve \U0001f1e9\U0001f1ea",
+        "\u00e9t\u00e9 \u00fcber na\u00efve \U0001f1e9\U0001f1ea",
     ],
 )
 def test_honest_letters_address_nobody(text: str) -> None:

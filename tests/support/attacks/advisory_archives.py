@@ -82,7 +82,7 @@ def names_that_fold_together(folder: Path) -> Path:
     """Names that are one on file systems which fold case or form: a link, and files through it."""
     outside(folder)
     with _appended(folder) as tar:
-        for link, below in (("\u00df", "ss"), ("caf\u00e9", "cafe\u0301"), ("Way", "wAY")):
+        for link, below in (("\u00df", "ss"), ("\u00e9t", "e\u0301t"), ("Way", "wAY")):
             _add(tar, link, kind=tarfile.SYMTYPE, link=str(folder))
             _add(tar, f"{below}/planted.txt", b"planted")
             _add(tar, f"{below}/outside.txt", b"overwritten")
