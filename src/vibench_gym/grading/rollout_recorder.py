@@ -9,7 +9,6 @@ resumes, after an end at any moment, keeps all of them and none of another artif
 from __future__ import annotations
 
 import asyncio
-import logging
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from vibench_gym.core.errors import GraderFault, RecordUnreadable
 from vibench_gym.core.records import RolloutRecord, SetupRecord
 from vibench_gym.core.scoring.scorecard import score_rollout
+from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
 from vibench_gym.grading.plan.files import failed_record, measured_record, store_plan
 from vibench_gym.grading.teardown import to_the_end
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from vibench_gym.grading.events import Stopwatch
     from vibench_gym.stack.base import SetupReport
 
-_LOG = logging.getLogger(__name__)
+_LOG = shown_logger(__name__)
 
 
 def earlier_record(directory: RolloutDir) -> RolloutRecord | None:

@@ -7,7 +7,6 @@ Both graders write through here, so that a run that is gone on with finds the sa
 
 from __future__ import annotations
 
-import logging
 import shutil
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +14,7 @@ from vibench_gym.core.errors import GraderFault, RecordUnreadable
 from vibench_gym.core.record_files import if_readable
 from vibench_gym.core.records import PlanRecord
 from vibench_gym.core.scoring.scorecard import score_plan
+from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.grading.qa.verdict_recorder import nothing_reached
 from vibench_gym.grading.untrusted_text import clip
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ERROR_CHARS: Final = 4000
 """Of an error that a record or an event keeps."""
-_LOG = logging.getLogger(__name__)
+_LOG = shown_logger(__name__)
 
 
 def failed_record(plan: TestPlan, status: PlanStatus, error: VibenchGymError) -> PlanRecord:

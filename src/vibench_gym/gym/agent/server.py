@@ -9,7 +9,6 @@ a row with its reward, or with the reason why it was not measured.
 """
 
 import asyncio
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -23,6 +22,7 @@ from pydantic import PrivateAttr
 
 from vibench_gym.core.artifact import ArtifactStore
 from vibench_gym.core.errors import ArtifactRejected
+from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.gym.agent import observations
 from vibench_gym.gym.agent.boxes import BuildBoxes
 from vibench_gym.gym.agent.build import Builder, BuildRequest, BuildResult, hand_over
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from nemo_gym.sandbox.providers.base import SandboxProvider
 
-_LOGGER = logging.getLogger(__name__)
+_LOGGER = shown_logger(__name__)
 
 
 class VibenchAgent(SimpleResponsesAPIAgent):
