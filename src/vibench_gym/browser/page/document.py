@@ -9,6 +9,7 @@ are shown as text, without refs.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -97,15 +98,24 @@ async def read_document(
     size = await size_of(tab, config)
     limit = config.snapshot_chars
     if size.has_body:
-        try:
+        with contextlib.suppress(PlaywrightTimeout):
             raw = await read_raw(tab, size)
-        except PlaywrightTimeout:
-            pass
-        else:
-            return size.title, make_snapshot(raw, limit, only=only, folded=size.folded)
-    shown = await (await tab.isolated()).call(_TEXT, limit)
+            shown = make_snapshot(raw, limit, only=only, folded=size.folded)
+            if shown.overflows and only is None and size.folded is None:
+                shown = await _folded_instead(tab, limit, shown)
+            return size.title, shown
+    bare = await (await tab.isolated()).call(_TEXT, limit)
     reason = "its snapshot takes too long" if size.has_body else "a document without a body"
-    return size.title, text_snapshot(str(shown["text"]), int(shown["more"]), limit, reason)
+    return size.title, text_snapshot(str(bare["text"]), int(bare["more"]), limit, reason)
+
+
+async def _folded_instead(tab: Tab, limit: int, whole: PageSnapshot) -> PageSnapshot:
+    """A page of few elements that are more to tell than a model is shown: its end has refs, too."""
+    try:
+        raw = await folded_snapshot(tab)
+    except PlaywrightTimeout:
+        return whole
+    return make_snapshot(raw, limit, folded=f"a snapshot of more than {limit} characters")
 
 
 async def read_raw(tab: Tab, size: DocumentSize) -> str:

@@ -38,6 +38,8 @@ class PageSnapshot:
     truncated: bool = False
     folded: str | None = None
     """Why only a part of the page was looked at, where that is so."""
+    overflows: bool = False
+    """Whether whole lines were left out at the end, with refs that nobody then knows."""
 
 
 EMPTY = PageSnapshot(text="", labels={})
@@ -82,12 +84,14 @@ def make_snapshot(
     if folded is not None:
         safe = fitted(safe, limit)
     text, truncated = _cut(safe, limit)
+    overflows = sum(len(line) + 1 for line in safe) > limit
     return PageSnapshot(
         text=text,
         labels=labels,
         focused=focused,
         truncated=truncated or folded is not None,
         folded=folded,
+        overflows=overflows,
     )
 
 
