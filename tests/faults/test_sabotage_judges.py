@@ -181,10 +181,6 @@ async def test_a_page_masks_nothing(
 # --- artifacts
 
 
-def nothing(_root: Path) -> Path | None:
-    return None
-
-
 def an_empty_folder(root: Path) -> Path:
     (root / "app").mkdir()
     return root / "app"
@@ -232,8 +228,7 @@ def nobody_may_read_it(root: Path) -> Path:
     return folder
 
 
-ARTIFACTS: list[tuple[Callable[[Path], Path | None], float]] = [
-    (nothing, 0.0),
+ARTIFACTS: list[tuple[Callable[[Path], Path], float]] = [
     (an_empty_folder, 0.0),
     (rubbish, 0.0),
     (half_an_archive, 0.0),
@@ -246,11 +241,10 @@ ARTIFACTS: list[tuple[Callable[[Path], Path | None], float]] = [
 
 @pytest.mark.parametrize(("make", "reward"), ARTIFACTS, ids=lambda p: getattr(p, "__name__", ""))
 async def test_an_artifact_masks_nothing(
-    tmp_path: Path, tell: Tell, make: Callable[[Path], Path | None], reward: float
+    tmp_path: Path, tell: Tell, make: Callable[[Path], Path], reward: float
 ) -> None:
     (tmp_path / "made").mkdir()
     async with fault_lab(tmp_path, for_good=True) as lab:
-        app = make(tmp_path / "made") or tmp_path / "nowhere"
-        came_to = await lab.end(app)
+        came_to = await lab.end(make(tmp_path / "made"))
     tell(make.__name__, "archive", "sabotage", came_to)
     assert (came_to.verdict, came_to.reward) == ("scored", reward), came_to

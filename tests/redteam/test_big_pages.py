@@ -7,7 +7,7 @@ Everything is real but for the model, which decides by what the browser shows it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(600),
 ]
-repeat = pytest.mark.repeat
+repeat, long = pytest.mark.repeat, pytest.mark.long
 BULKS = {
     "table of 2,000": table(2_000),
     "table of 25,000": table(25_000),
@@ -44,7 +44,7 @@ BULKS = {
     "table of 200,000": table(200_000),
     "30 MB of text": text(200_000),
 }
-FIRST = {"table of 2,000", "table"}
+FIRST: dict[str, Any] = {"table of 2,000": (), "table": long}
 ATTACKS = {
     "nothing behind its buttons": "",
     "a button that does nothing among many": (
@@ -77,10 +77,7 @@ async def grade(root: Path, html: str) -> tuple[RolloutRecord, PlanStatus]:
 
 @pytest.mark.parametrize(
     "bulk",
-    [
-        pytest.param(bulk, id=name, marks=() if name in FIRST else (repeat,))
-        for name, bulk in BULKS.items()
-    ],
+    [pytest.param(bulk, id=name, marks=FIRST.get(name, repeat)) for name, bulk in BULKS.items()],
 )
 @redteam(
     "page",
@@ -108,7 +105,7 @@ async def test_a_dense_page_that_works(tmp_path: Path, seen: Seen) -> None:
 
 @pytest.mark.parametrize(
     "attack",
-    [pytest.param(name, marks=repeat if at else ()) for at, name in enumerate(ATTACKS)],
+    [pytest.param(name, marks=repeat if at else long) for at, name in enumerate(ATTACKS)],
 )
 @redteam(
     "page",

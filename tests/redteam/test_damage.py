@@ -229,6 +229,7 @@ def read_any(bench: Bench) -> None:
         *("record_goes_first", "evidence_synced"),
     ],
 )
+@pytest.mark.long
 @pytest.mark.timeout(900)
 async def test_the_power_fails_at_any_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen

@@ -85,6 +85,10 @@ Handler.attack = attack
 """
 
 
+FIRST = ("stops_its_database_under_a_seed", "raises_in_a_trigger", "locks_its_tables")
+"""One of each look and control; the others are tried with all there is."""
+
+
 def attack(name: str, says: str, changes: dict[str, str], *defences: str, by: str = BY_SQL) -> Any:
     changes = {SETUP: set_up(), **changes}
     case = Case(
@@ -95,7 +99,7 @@ def attack(name: str, says: str, changes: dict[str, str], *defences: str, by: st
         name=name,
         attack=(by, Variant(changes, FAILED, 0.0, says)),
     )
-    return pytest.param(case, id=name)
+    return pytest.param(case, id=name, marks=() if name in FIRST else pytest.mark.long)
 
 
 CODE, ALONE = "seed_without_database_code", "seed_without_the_app"

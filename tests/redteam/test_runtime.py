@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -236,8 +237,10 @@ async def look(root: Path, host: Host) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def found(host: Host, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as opened:
         patch.setenv("VIBENCH_GYM_API_KEY", KEY)
+        for _ in range(200):  # as in a grader of many apps, whose descriptors have high numbers
+            opened.enter_context(Path(os.devnull).open("rb"))
         return asyncio.run(look(tmp_path_factory.mktemp("looking"), host))
 
 

@@ -119,6 +119,7 @@ def test_points_in_other_letters(seen: Seen) -> None:
 
 STARTING = """
 import os, signal, tempfile
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run by nohup
 from vibench_gym.sandbox.cleanup import janitor, work_folder
 janitor._list._say = lambda *_: None  # a crash of the host, or its operator, takes the janitor
 work_folder.own_temporary_folder()

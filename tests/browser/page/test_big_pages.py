@@ -47,7 +47,7 @@ FIRST = {"table 26x1000", "200,000 hidden"}
 
 
 def _long(name: str) -> tuple[pytest.MarkDecorator, ...]:
-    return () if name in FIRST else (repeat,)
+    return (pytest.mark.long,) if name in FIRST else (repeat,)
 
 
 async def shown(drive: Drive, html: str) -> str:

@@ -18,6 +18,8 @@ import pytest
 from support.boxes import python, shell
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from vibench_gym.sandbox.zone.box import BoxSpec, BoxUser
     from vibench_gym.sandbox.zone.zone import Zone
 
@@ -146,6 +148,21 @@ async def test_descriptors_of_the_daemon_are_not_inherited(zone: Zone) -> None:
     assert (await out(zone, shell("ls /proc/self/fd"))).split() == ["0", "1", "2", "3"]
     text = await out(zone, shell("ls -l /proc/1/fd 2>&1"))
     assert "memfd:box" not in text
+
+
+@pytest.fixture
+def _many_open_files() -> Iterator[None]:
+    """What a grader has that grades many apps at once: the next descriptor is a high number."""
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(200)]
+    yield
+    for descriptor in opened:
+        os.close(descriptor)
+
+
+@pytest.mark.usefixtures("_many_open_files")
+async def test_nor_are_those_with_high_numbers(zone: Zone) -> None:
+    assert "socket:" not in await out(zone, shell("ls -l /proc/self/fd"))
+    assert (await out(zone, shell("ls /proc/self/fd"))).split() == ["0", "1", "2", "3"]
 
 
 async def test_what_it_gets_to_read_cannot_be_changed(zone: Zone) -> None:

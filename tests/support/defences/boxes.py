@@ -61,7 +61,9 @@ DEFENCES: Final = (
     defence(
         "no_inherited_descriptors",
         "every other descriptor is closed before bubblewrap starts",
+        ("sandbox/zone/daemon/main.py", "    control.set_inheritable(False)\n", ""),
         (_BOXES, "    os.closerange(3, _FIRST_SPARE_FD)\n", ""),
+        (_BOXES, "    os.closerange(_FIRST_SPARE_FD, _MOST_FDS)\n", ""),
     ),
     defence(
         "no_capabilities",

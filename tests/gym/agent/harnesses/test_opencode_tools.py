@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from support.gym_servers.building import BuildWith
     from vibench_gym.gym.agent.build import BuildResult
 
-pytestmark = [pytest.mark.gym, pytest.mark.sandbox, pytest.mark.postgres, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.gym,
+    pytest.mark.sandbox,
+    pytest.mark.postgres,
+    pytest.mark.long,
+    pytest.mark.timeout(1800),
+]
 LIMIT_S = 1500.0
 """For a busy host: what is measured here is no speed."""
 START = "#!/bin/sh\nexec serve --port $APPLICATION_PORT\n"
@@ -63,7 +69,6 @@ async def test_searches_pictures_and_sub_agents_work_and_are_counted(
     assert build.usage.input_tokens > build.transcript.usage.input_tokens
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("pictures", [False, True])
 async def test_a_model_without_eyes_goes_on_where_none_are_shown(
     build_with: BuildWith, *, pictures: bool

@@ -37,6 +37,7 @@ def main() -> None:
     """Become a zone. The last argument is the descriptor of the control socket."""
     os.umask(0o022)  # whatever the operator's is: other uids read what is made here
     control = socket.socket(fileno=int(sys.argv[-1]))
+    control.set_inheritable(False)
     control.settimeout(SEND_TIMEOUT_S)
     decoder = Decoder()
     first: list[tuple[Message, list[int]]] = []
