@@ -27,7 +27,7 @@ from vibench_gym.core.errors import ArtifactRejected
 from vibench_gym.core.records import Event
 from vibench_gym.core.redact import REDACTED, redact
 from vibench_gym.core.rundir import PlanDir, RunDir
-from vibench_gym.grading.untrusted_text import as_data, quoted_lines
+from vibench_gym.grading.untrusted.text import as_data, quoted_lines
 from vibench_gym.sandbox.archive.pack import pack_tree
 from vibench_gym.sandbox.archive.unpack import unpack
 from vibench_gym.stack import envfile

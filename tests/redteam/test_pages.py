@@ -27,7 +27,7 @@ from vibench_gym.browser.session import PlaywrightBrowser
 from vibench_gym.core.config import MIB, BrowserConfig, ProcessLimits, StackConfig
 from vibench_gym.grading.events import EventLog, Stopwatch
 from vibench_gym.grading.recording_browser import RecordingBrowser
-from vibench_gym.grading.untrusted_text import RecordFlags
+from vibench_gym.grading.untrusted.text import RecordFlags
 from vibench_gym.stack.local.builder import LocalStackBuilder
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from vibench_gym.core.artifact import tree_sha256
 from vibench_gym.core.errors import ArtifactRejected, ConfigError, SandboxUnavailable
 from vibench_gym.core.status import ArtifactStatus
 from vibench_gym.grading.teardown import close_shielded
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 from vibench_gym.sandbox.archive.app_scripts import check_buildable
 from vibench_gym.sandbox.archive.unpack import unpack
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder

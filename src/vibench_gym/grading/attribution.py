@@ -45,7 +45,7 @@ import re
 from typing import TYPE_CHECKING
 
 from vibench_gym.core.errors import GraderFault, SubmissionFault
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 from vibench_gym.stack.base import STAY_HINT
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vibench_gym.core.errors import BrowserFailed
 from vibench_gym.core.tool import ToolResult
 from vibench_gym.core.verdict import Evidence
-from vibench_gym.grading.untrusted_text import RecordFlags, as_data, clip, one_line
+from vibench_gym.grading.untrusted.text import RecordFlags, as_data, clip, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping, Sequence

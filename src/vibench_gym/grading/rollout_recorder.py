@@ -20,7 +20,7 @@ from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.core.status import ArtifactStatus, PlanStatus
 from vibench_gym.grading.plan.files import failed_record, measured_record, store_plan
 from vibench_gym.grading.teardown import to_the_end
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

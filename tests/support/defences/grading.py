@@ -11,7 +11,7 @@ from support.defences.edit import defence
 _ATTRIBUTION = "grading/attribution.py"
 _CONTROL = "grading/seeding/control.py"
 _START = "grading/plan/starting_state.py"
-_HYGIENE = "grading/untrusted_text.py"
+_HYGIENE = "grading/untrusted/text.py"
 _CSP = '<meta http-equiv="Content-Security-Policy" content="default-src \'none\';'
 
 DEFENCES: Final = (
@@ -59,7 +59,7 @@ DEFENCES: Final = (
     defence(
         "citations_as_shown",
         "words that were escaped to be shown are found when a judge cites them",
-        ("grading/untrusted_text.py", "without_unseen(as_shown_on_page(text))", "str(text)"),
+        ("grading/untrusted/text.py", "without_unseen(as_shown_on_page(text))", "str(text)"),
     ),
     defence(
         "consoles_not_obeyed",

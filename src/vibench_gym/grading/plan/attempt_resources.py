@@ -16,7 +16,7 @@ from vibench_gym.grading.events import EventLog, ProgressEvent, ProgressKind, St
 from vibench_gym.grading.metered_model import MeteredModel, ModelRole
 from vibench_gym.grading.recording_browser import RecordingBrowser
 from vibench_gym.grading.teardown import close_shielded, launch_shielded
-from vibench_gym.grading.untrusted_text import RecordFlags
+from vibench_gym.grading.untrusted.text import RecordFlags
 from vibench_gym.grading.wall_clock import WallClock
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from vibench_gym.core.records import PlanRecord
 from vibench_gym.core.scoring.scorecard import score_plan
 from vibench_gym.core.shown_log import shown_logger
 from vibench_gym.grading.qa.verdict_recorder import nothing_reached
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 
 if TYPE_CHECKING:
     from vibench_gym.core.errors import VibenchGymError

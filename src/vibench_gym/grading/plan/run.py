@@ -24,7 +24,7 @@ from vibench_gym.grading.plan.attempt import AttemptOutcome, PlanAttempt
 from vibench_gym.grading.plan.attempt_resources import AttemptResources
 from vibench_gym.grading.plan.files import ERROR_CHARS, clear_evidence, reset_plan, store_plan
 from vibench_gym.grading.teardown import to_the_end
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

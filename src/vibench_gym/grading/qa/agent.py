@@ -28,7 +28,7 @@ from vibench_gym.grading.qa.verdict_tools import (
     RecordCheck,
     VerdictTool,
 )
-from vibench_gym.grading.untrusted_text import quoted_lines
+from vibench_gym.grading.untrusted.text import quoted_lines
 from vibench_gym.llm.base import Message
 from vibench_gym.llm.loop import LoopBudget, LoopEvent, ModelSilent, ToolLoop
 

@@ -18,7 +18,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
-from vibench_gym.grading.untrusted_text import clip, plain
+from vibench_gym.grading.untrusted.text import clip, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.status import CheckOutcome, StepOutcome
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

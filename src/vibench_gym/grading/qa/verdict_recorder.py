@@ -30,7 +30,7 @@ from vibench_gym.grading.qa.current_step import (
     tidy,
     worst_outcome,
 )
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.errors import SeedingFailed, SubmissionFault
 from vibench_gym.grading.attribution import how_app_ended
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 from vibench_gym.stack.base import Seed
 
 if TYPE_CHECKING:

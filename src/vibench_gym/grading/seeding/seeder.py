@@ -28,7 +28,7 @@ from vibench_gym.grading.seeding.tools import (
     run_shell,
     write_seed_file,
 )
-from vibench_gym.grading.untrusted_text import as_data, clip
+from vibench_gym.grading.untrusted.text import as_data, clip
 from vibench_gym.llm.base import Message
 from vibench_gym.llm.loop import LoopBudget, LoopEvent, ToolLoop
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from vibench_gym.grading.events import EventLog, Stopwatch
     from vibench_gym.grading.metered_model import MeteredModel
     from vibench_gym.grading.recording_browser import RecordingBrowser
-    from vibench_gym.grading.untrusted_text import RecordFlags
+    from vibench_gym.grading.untrusted.text import RecordFlags
     from vibench_gym.stack.base import Seed, Stack
 
 MAX_DELIVERIES: Final = 3

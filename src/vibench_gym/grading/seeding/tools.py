@@ -13,7 +13,7 @@ from pydantic import Field, StringConstraints
 
 from vibench_gym.core.tool import ToolResult
 from vibench_gym.core.toolset import Tool, ToolSet
-from vibench_gym.grading.untrusted_text import as_data
+from vibench_gym.grading.untrusted.text import as_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

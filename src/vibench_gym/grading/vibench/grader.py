@@ -19,7 +19,7 @@ from vibench_gym.grading.events import Stopwatch
 from vibench_gym.grading.plan.files import failed_record, reset_plan, store_plan
 from vibench_gym.grading.rollout_recorder import RolloutRecorder, earlier_record
 from vibench_gym.grading.teardown import close_shielded, to_the_end
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 from vibench_gym.grading.vibench.plan import PlanContext, VibenchPlanRun
 from vibench_gym.grading.vibench.staging import stage_app
 from vibench_gym.sandbox.cleanup.work_folder import WorkFolder

@@ -20,7 +20,7 @@ from vibench_gym.core.scoring.scorecard import check_verdicts
 from vibench_gym.core.status import CheckOutcome, StepOutcome
 from vibench_gym.core.verdict import Check, Evidence, StepVerdict
 from vibench_gym.grading.qa.verdict_recorder import nothing_reached
-from vibench_gym.grading.untrusted_text import clip
+from vibench_gym.grading.untrusted.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -36,7 +36,7 @@ from vibench_gym.core.status import PlanStatus
 from vibench_gym.grading.events import EventLog, Stopwatch
 from vibench_gym.grading.plan.files import ERROR_CHARS
 from vibench_gym.grading.qa.verdict_recorder import nothing_reached
-from vibench_gym.grading.untrusted_text import RecordFlags, clip
+from vibench_gym.grading.untrusted.text import RecordFlags, clip
 from vibench_gym.grading.vibench import kept_output
 from vibench_gym.grading.vibench.judge_card import CardForged, Judged, forged_verdicts, read_card
 from vibench_gym.grading.vibench.script_run import ScriptRun

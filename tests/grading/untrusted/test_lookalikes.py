@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vibench_gym.grading.lookalikes import as_latin
-from vibench_gym.grading.untrusted_text import addresses_judge
+from vibench_gym.grading.untrusted.lookalikes import as_latin
+from vibench_gym.grading.untrusted.text import addresses_judge
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from vibench_gym.core.shown_text import visible, without_unseen
-from vibench_gym.grading.chat_tokens import as_shown_on_page, without_chat_tokens
-from vibench_gym.grading.lookalikes import as_latin
+from vibench_gym.grading.untrusted.chat_tokens import as_shown_on_page, without_chat_tokens
+from vibench_gym.grading.untrusted.lookalikes import as_latin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

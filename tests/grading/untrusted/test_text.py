@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vibench_gym.grading.untrusted_text import (
+from vibench_gym.grading.untrusted.text import (
     MAX_FLAGS,
     RecordFlags,
     addresses_judge,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vibench_gym.grading.chat_tokens import as_shown_on_page, without_chat_tokens
-from vibench_gym.grading.untrusted_text import as_data, quoted_lines
+from vibench_gym.grading.untrusted.chat_tokens import as_shown_on_page, without_chat_tokens
+from vibench_gym.grading.untrusted.text import as_data, quoted_lines
 
 TOKENS = {
     "ChatML": "<|im_start|> <|im_end|> <|endoftext|>",
