@@ -63,7 +63,7 @@ DEFENCES: Final = (
         "every other descriptor is closed before bubblewrap starts",
         ("sandbox/zone/daemon/main.py", "    control.set_inheritable(False)\n", ""),
         (_BOXES, "    os.closerange(3, _FIRST_SPARE_FD)\n", ""),
-        (_BOXES, "    os.closerange(_FIRST_SPARE_FD, _MOST_FDS)\n", ""),
+        (_BOXES, "    os.closerange(_FIRST_SPARE_FD, resource", "    (3, resource"),
     ),
     defence(
         "no_capabilities",

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from vibench_gym.sandbox.zone.daemon.rootfs import ZoneRoot
 
 _FIRST_SPARE_FD = 64
-_MOST_FDS = 1 << 20
-"""Linux lets no process have more, unless its administrator says so (`fs.nr_open`)."""
 _PRIVATE_FD = 10
 _KILLED = 137
 _NOT_EXECUTED = 127
@@ -312,7 +310,7 @@ def _arrange(standard: list[int | None], private: list[int]) -> None:
     os.closerange(3, _FIRST_SPARE_FD)
     for target, fd in spare.items():
         os.dup2(fd, target, inheritable=True)
-    os.closerange(_FIRST_SPARE_FD, _MOST_FDS)
+    os.closerange(_FIRST_SPARE_FD, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def _memory_file(data: bytes) -> int:
