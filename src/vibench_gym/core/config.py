@@ -116,7 +116,7 @@ class BrowserConfig(Settings):
     settle_max_s: float = 3.0
     wait_max_s: float = 60.0
     snapshot_chars: int = 20_000
-    whole_elements: int = Field(default=25_000, ge=0)
+    whole_elements: int = Field(default=5_000, ge=0)
     """A page of more elements is folded: what is on the screen and what can be used is shown."""
     whole_text_chars: int = Field(default=2_000_000, ge=0)
     """So is a page of more text."""

@@ -61,7 +61,7 @@ async def shown(drive: Drive, html: str) -> str:
 )
 async def test_a_big_page_is_used_by_what_is_shown_of_it(drive: Drive, bulk: str) -> None:
     opened = await shown(drive, page(bulk))
-    assert "\nNote: a big page (more than 25000 elements)" in opened
+    assert "\nNote: a big page (more than 5000 elements)" in opened
     assert len(opened) < 22_000
     assert drive.last.truncated
     await drive.ok("fill", 'textbox "Note"', text="twelve")
@@ -93,6 +93,16 @@ async def test_rows_that_are_scrolled_to_are_shown_with_refs(drive: Drive) -> No
     assert "r0c0" not in drive.snapshot
     seen = await drive.ok("read", 'cell "r999c0"')
     assert 'text: "r999c0"' in seen.text
+
+
+async def test_what_can_be_used_off_the_screen_is_named_by_its_row(drive: Drive) -> None:
+    rows = (
+        "'<table>' + Array.from({length: 1500}, (_, row) => `<tr><td>Item ${row}</td><td>shelf</td>"
+        "<td><button>Edit</button></td></tr>`).join('') + '</table>'"
+    )
+    opened = await shown(drive, page(rows))
+    assert opened.count('button "Edit"') > 50
+    assert opened.count('button "Edit"') == len(set(re.findall(r"Item \d+", opened))), opened
 
 
 async def test_nothing_of_a_page_changes_and_it_cannot_notice(drive: Drive) -> None:

@@ -200,6 +200,28 @@ async def test_malformed_calls_are_answered_not_counted(lab: Lab) -> None:
     assert shown(model).count("ERROR: ") == 4
 
 
+@pytest.mark.parametrize(
+    "lost",
+    [
+        check("first", outcome="fail"),
+        ("record_check", {**check("first", "the colour", "failed")[1], "saw": ["on no page"]}),
+    ],
+    ids=["malformed", "a wrong citation"],
+)
+async def test_no_step_passes_over_a_check_that_is_not_on_record(lab: Lab, lost: Call) -> None:
+    failed = check("first", "the colour", "failed", reason="it is red")
+    made: list[Call | list[Call]] = [LOOK, check("first"), [lost, end("first")], failed]
+    model = agent([*made, [failed, end("first", "failed")], FINISH])
+    lab.agents(model)
+    record = await lab.grade_plan(PLAN)
+    assert record.status is PlanStatus.GRADED
+    assert [verdict.outcome for verdict in record.verdicts] == [
+        StepOutcome.FAILED,
+        StepOutcome.NOT_REACHED,
+    ]
+    assert "the step is still open" in shown(model)
+
+
 async def test_when_the_actions_are_used_up_a_verdict_is_demanded(lab: Lab) -> None:
     lab.config = GraderConfig(second_look_wait_s=0.0, max_actions_per_step=2)
     made: list[Call | list[Call]] = [LOOK, [LOOK, LOOK], LOOK, *passing(PLAN)[1:]]

@@ -363,3 +363,68 @@ def test_long_texts_are_cut() -> None:
     look(recorder)
     record(recorder, "passed", check="x" * 10_000)
     assert len(recorder._open.checks[0].text) <= 1000  # type: ignore[union-attr]
+
+
+# --- checks that are not on record
+
+
+def test_a_check_that_was_judged_as_failed_and_refused_is_no_pass() -> None:
+    recorder = VerdictRecorder(PLAN)
+    look(recorder)
+    record(recorder, "passed")
+    recorder.not_recorded("first", "The colour", "failed")
+    refused = end(recorder, "passed")
+    assert refused.kind == "refused"
+    assert "'The colour' was judged as failed and is not on record" in refused.text
+    assert recorder.current is not None
+    assert recorder.current.name == "first"
+    with pytest.raises(VerdictUnusable, match="not on record"):
+        end(recorder, "passed")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "check"),
+    [("passed", "the colour."), ("failed", "in other words"), ("blocked", "the colour")],
+)
+def test_it_counts_as_it_is_recorded_then(outcome: str, check: str) -> None:
+    recorder = VerdictRecorder(PLAN)
+    look(recorder)
+    recorder.not_recorded("first", "The colour", "failed")
+    recorded = record(recorder, outcome, check, quote=NON_FATAL if outcome != "passed" else "")
+    assert recorded.kind == "recorded"
+    assert end(recorder, outcome).kind == "next_step"
+
+
+def test_another_check_that_passed_does_not_stand_for_it() -> None:
+    recorder = VerdictRecorder(PLAN)
+    look(recorder)
+    recorder.not_recorded("first", "The colour", "failed")
+    record(recorder, "passed", "another")
+    assert end(recorder, "passed").kind == "refused"
+
+
+def test_a_check_of_another_step_is_not_waited_for() -> None:
+    recorder = VerdictRecorder(PLAN)
+    look(recorder)
+    record(recorder, "passed")
+    assert record(recorder, "failed", step="second").kind == "refused"
+    assert end(recorder, "passed").kind == "next_step"
+
+
+def test_an_end_together_with_a_check_that_is_not_on_record_waits_and_costs_no_try() -> None:
+    recorder = VerdictRecorder(PLAN)
+    look(recorder)
+    for turn in ("a second look", "a wrong citation"):
+        if turn == "a second look":
+            assert record(recorder, "failed").kind == "look_again"
+        else:
+            recorder.begin_turn()
+            recorder.not_recorded("first", "title", "passed")
+        for _ in range(3):
+            waits = recorder.end_step(step="first", outcome="failed")
+            assert waits.kind == "refused"
+            assert "costs you no try" in waits.text
+    assert record(recorder, "failed").kind == "recorded"
+    # The last call left: what is refused after a fatal failure keeps no step open.
+    assert recorder.record_check(step="first", check="x", outcome="passed").kind == "refused"
+    assert recorder.end_step(step="first", outcome="failed").kind == "stopped"

@@ -107,6 +107,11 @@ DEFENCES: Final = (
         "big_pages_folded",
         "however big a page is, what is on the screen and what can be used is shown",
         ("browser/page/document.py", "if size.folded is not None:", "if not size.has_body:"),
+        (
+            "browser/page/document.py",
+            "        raw = await folded_snapshot(tab)\n",
+            "        raise PlaywrightTimeout(why)\n",
+        ),
     ),
     defence(
         "usable_stays_shown",

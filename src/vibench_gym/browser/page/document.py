@@ -99,23 +99,32 @@ async def read_document(
     limit = config.snapshot_chars
     if size.has_body:
         with contextlib.suppress(PlaywrightTimeout):
-            raw = await read_raw(tab, size)
-            shown = make_snapshot(raw, limit, only=only, folded=size.folded)
-            if shown.overflows and only is None and size.folded is None:
-                shown = await _folded_instead(tab, limit, shown)
-            return size.title, shown
+            return size.title, await _snapshot(tab, size, limit, only)
     bare = await (await tab.isolated()).call(_TEXT, limit)
     reason = "its snapshot takes too long" if size.has_body else "a document without a body"
     return size.title, text_snapshot(str(bare["text"]), int(bare["more"]), limit, reason)
 
 
-async def _folded_instead(tab: Tab, limit: int, whole: PageSnapshot) -> PageSnapshot:
-    """A page of few elements that are more to tell than a model is shown: its end has refs, too."""
+async def _snapshot(tab: Tab, size: DocumentSize, limit: int, only: str | None) -> PageSnapshot:
+    """Whole where a model can be shown all of it; else folded, so that its end has refs, too."""
+    try:
+        raw = await read_raw(tab, size)
+    except PlaywrightTimeout:
+        if size.folded:
+            raise
+        whole, why = None, "a snapshot that takes too long"
+    else:
+        whole = make_snapshot(raw, limit, only=only, folded=size.folded)
+        if not whole.overflows or only is not None or size.folded is not None:
+            return whole
+        why = f"a snapshot of more than {limit} characters"
     try:
         raw = await folded_snapshot(tab)
     except PlaywrightTimeout:
+        if whole is None:
+            raise
         return whole
-    return make_snapshot(raw, limit, folded=f"a snapshot of more than {limit} characters")
+    return make_snapshot(raw, limit, only=only, folded=why)
 
 
 async def read_raw(tab: Tab, size: DocumentSize) -> str:

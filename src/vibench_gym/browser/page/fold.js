@@ -31,6 +31,7 @@
       "[tabindex]:not([tabindex^='-']),[onclick],[role=button],[role=link],[role=checkbox]," +
       "[role=radio],[role=switch],[role=tab],[role=menuitem],[role=option],[role=textbox]," +
       "[role=combobox],[role=searchbox],[role=slider],[role=spinbutton]";
+    const ROW = "tr,li,[role=row],[role=listitem],[role=treeitem]";
     // What is named by its content stays free of words of ours.
     const NAMED = "a,button,tr,td,th,h1,h2,h3,h4,h5,h6,label,option,summary,[role]";
 
@@ -208,10 +209,13 @@
       return list;
     }
 
-    // Whether an element belongs to something usable that is small enough to be shown whole.
+    // Whether an element belongs to something usable that is small enough to be shown whole, or to a
+    // row of a table or list: without the row's words nobody knows which of its buttons is which.
     function isWhole(element, limits) {
       const usable = closest(element, USABLE);
-      return usable !== null && allIn(usable, "*").length <= limits.whole;
+      if (usable !== null && allIn(usable, "*").length <= limits.whole) return true;
+      const row = closest(element, ROW);
+      return row !== null && allIn(row, "*").length <= limits.row;
     }
 
     let restore = null;

@@ -39,6 +39,7 @@ _LIMITS: Final = {
     "text": 4_000,  # characters of one text
     "options": 30,  # of one select box, besides the selected ones
     "whole": 200,  # elements in something usable, which is not folded itself
+    "row": 30,  # elements in a row with something usable, which is not folded either
 }
 # What is shown depends on where the page is scrolled to, and keys scroll it in many small steps. It
 # stands still when some frames in a row show the same; the clock is for pages that never do, and

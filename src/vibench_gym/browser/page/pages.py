@@ -159,8 +159,9 @@ class Pages:
         except PlaywrightError:
             count = 0
         if count != 1:
+            where = " in the part that is shown; scroll to it, or" if tab.snapshot.folded else ";"
             raise ActionFailed(
-                f"there is no element {ref} on this page now; "
+                f"there is no element {ref} on this page now{where} "
                 "take refs from the newest snapshot (they change when the page does)"
             )
         return locator

@@ -11,6 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 from pydantic import Field
 
 from vibench_gym.browser.page.observer import Look
+from vibench_gym.browser.page.screenshots import FULL_PAGE_PIXELS
 from vibench_gym.browser.page.snapshot import quoted
 from vibench_gym.browser.tools.base import LookTool, OnElement, Ref
 
@@ -104,7 +105,8 @@ class Screenshot(LookTool):
     async def run(self, pages: Pages, tab: Tab) -> Look:
         """The observation that follows shows the picture to the model."""
         del pages, tab
-        what = "the whole page" if self.full_page else "the visible part of the page"
+        whole = f"the page, at most its first {FULL_PAGE_PIXELS} pixels"
+        what = whole if self.full_page else "the visible part of the page"
         return Look(
             tool=self.tool_name,
             result=f"took a picture of {what}",

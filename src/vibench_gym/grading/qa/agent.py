@@ -170,6 +170,9 @@ class QaAgent:
         try:
             verdict = VERDICT_TOOLS.parse(call.name, call.arguments)
         except BadArguments as error:
+            if call.name == RecordCheck.tool_name:
+                self._recorder.not_recorded(self._step, "", "")
+            self._log.add("refusal", self._step, said={"tool": call.name}, why=str(error))
             return ToolResult(str(error), is_error=True)
         return await self._verdict(verdict)
 
@@ -221,6 +224,7 @@ class QaAgent:
             case RecordCheck():
                 if (objection := self._citations.objection(step, call)) is not None:
                     # Not the recorder's refusal: a wrong citation must not mask.
+                    self._recorder.not_recorded(call.step, call.check, call.outcome)
                     reply = Reply("refused", f"REFUSED: {objection}.")
                     self._note(reply, step, call)
                     return ToolResult(reply.text)

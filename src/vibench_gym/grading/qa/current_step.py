@@ -45,6 +45,10 @@ class CurrentStep:
     page_this_turn: bool = False
     """As `shown_page`, but captured in the turn at hand: the agent has not been shown it yet."""
     pending: PendingFailure | None = None
+    unrecorded: bool = False
+    """A check of the turn at hand is not on record: it was refused, or is to be looked at again."""
+    owed: str = ""
+    """A check that was called failed or blocked, and refused; the pass of its step waits for it."""
     stopped: bool = False
     """A fatal failure is on record."""
     refusals: int = 0

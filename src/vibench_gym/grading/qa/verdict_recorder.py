@@ -9,6 +9,7 @@ The QA agent says what it saw. The recorder decides whether that is a verdict. I
 * A failure that would be fatal counts only after a second look, and both looks are kept.
 * A pass needs an observation that was captured in the step and that the agent has been shown.
 * A step's outcome is derived from its checks; the agent's own word for it only has to agree.
+* A check that was called failed and refused is no pass: its step waits until it is on record.
 * A verdict that breaks these is refused and asked for once more per step, then `VerdictUnusable`.
 """
 
@@ -87,6 +88,7 @@ class VerdictRecorder:
         """The agent has now been shown everything captured so far."""
         self._refused_this_turn = False
         if self._open is not None:
+            self._open.unrecorded = False
             self._open.shown_page |= self._open.page_this_turn
             self._open.page_this_turn = False
 
@@ -106,10 +108,24 @@ class VerdictRecorder:
         self._open.since_check.append(evidence_id)
         self._open.page_this_turn |= shows_page
 
+    def not_recorded(self, step: str, check: str, outcome: str) -> None:
+        """Note that a check was refused, by whomever: an end of the step in the same turn waits."""
+        if self._open is None or self._open.stopped:
+            return
+        self._open.unrecorded = True
+        if outcome in _NO_PASS and step == self._open.step.name:
+            self._open.owed = tidy(check)
+
     def record_check(
         self, *, step: str, check: str, outcome: str, reason: str = "", quote: str = ""
     ) -> Reply:
         """Record one check of the current step, or ask for a second look, or refuse."""
+        reply = self._check(step, check, outcome, reason, quote)
+        if reply.kind == "refused":
+            self.not_recorded(step, check, outcome)
+        return reply
+
+    def _check(self, step: str, check: str, outcome: str, reason: str, quote: str) -> Reply:
         current, text = self._open, tidy(check)
         if current is None:
             return self.refuse(_NOTHING_OPEN)
@@ -124,6 +140,7 @@ class VerdictRecorder:
         elif not quote and current.pending is None:
             current.pending = PendingFailure(text, evidence_for_check(current))
             current.since_check.clear()
+            current.unrecorded, current.owed = True, ""
             return Reply("look_again", _LOOK_AGAIN)
         return self._record(current, text, result, clip(reason.strip(), TEXT_CHARS), quote)
 
@@ -134,18 +151,11 @@ class VerdictRecorder:
             return self.refuse(_NOTHING_OPEN)
         if problem := self._misplaced(current, step, outcome):
             return self.refuse(problem)
-        if current.pending:
-            return self.refuse(f"judge the check {current.pending.text!r} once more first")
-        if not current.checks:
-            return self.refuse("no check is on record for this step: record each with record_check")
-        derived = worst_outcome(current.checks)
-        if (outcome == StepOutcome.PASSED) != (derived is StepOutcome.PASSED):
-            return self.refuse(
-                f"outcome {outcome!r} contradicts the recorded checks, which make it {derived!s}"
-            )
-        if derived is StepOutcome.PASSED and not current.shown_page:
-            return self.refuse("a pass needs an observation of the page from this step")
-        return self._close(current, derived)
+        if current.unrecorded:
+            return Reply("refused", f"REFUSED: {_NOT_YET}")
+        if unfounded := _no_end(current, outcome):
+            return self.refuse(unfounded)
+        return self._close(current, worst_outcome(current.checks))
 
     def fail_current(self, check: str, reason: str) -> None:
         """End the plan with a fatal failure of the step at hand, on the grader's own observation.
@@ -208,7 +218,7 @@ class VerdictRecorder:
             return "a check needs a text: name what the plan asks for"
         if current.stopped:
             return "a fatal failure is on record: end_step is the only call left"
-        if current.pending and same_check_key(text) != same_check_key(current.pending.text):
+        if current.pending and not _same(text, current.pending.text):
             return f"judge the check {current.pending.text!r} once more first"
         if len(current.checks) >= MAX_CHECKS:
             return f"{MAX_CHECKS} checks are on record: end the step"
@@ -260,6 +270,8 @@ class VerdictRecorder:
         current.pending = None
         current.checks.append(check)
         current.since_check.clear()
+        if check.outcome is not CheckOutcome.PASSED or _same(text, current.owed):
+            current.owed = ""
         if outcome is CheckOutcome.PASSED:
             return Reply("recorded", "RECORDED passed.")
         if check.fatal:
@@ -299,6 +311,30 @@ class VerdictRecorder:
         return Reply("next_step", f"NEXT STEP: {following[0].name}\n\n{following[0].prose}")
 
 
+def _no_end(current: CurrentStep, outcome: str) -> str:
+    """Why a step cannot be ended with an outcome; empty if it can."""
+    if current.pending:
+        return f"judge the check {current.pending.text!r} once more first"
+    if not current.checks:
+        return "no check is on record for this step: record each with record_check"
+    derived = worst_outcome(current.checks)
+    passed = derived is StepOutcome.PASSED
+    if passed and current.owed:
+        return (
+            f"the check {current.owed!r} was judged as failed and is not on record: record it,"
+            " with words that the page shows or without any, or as passed if it did pass"
+        )
+    if (outcome == StepOutcome.PASSED) != passed:
+        return f"outcome {outcome!r} contradicts the recorded checks, which make it {derived!s}"
+    if passed and not current.shown_page:
+        return "a pass needs an observation of the page from this step"
+    return ""
+
+
+def _same(one: str, other: str) -> bool:
+    return same_check_key(one) == same_check_key(other)
+
+
 def _own_words(step: Step, text: str) -> str:
     """A check's text where it is a non-fatal sentence of the step: a pass needs no quote for it."""
     return text if is_non_fatal(step.prose, text) else ""
@@ -316,6 +352,11 @@ def nothing_reached(plan: TestPlan) -> tuple[StepVerdict, ...]:
 
 _NOTHING_OPEN: Final = "every reached step has its verdict; call finish"
 _CHECK_OUTCOMES: Final = frozenset(str(outcome) for outcome in CheckOutcome)
+_NO_PASS: Final = _CHECK_OUTCOMES - {str(CheckOutcome.PASSED)}
+_NOT_YET: Final = (
+    "the step is still open, for a check of this turn is not on record. Read the answer to it,"
+    " record it, then end the step. This costs you no try."
+)
 _LOOK_AGAIN: Final = (
     "LOOK AGAIN: this failure would end the plan, and no quoted sentence of the step makes it"
     " non-fatal. Below is a fresh look at the page, taken after a short wait and without any"
