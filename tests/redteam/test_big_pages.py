@@ -97,6 +97,7 @@ async def test_a_big_page_that_works(bulk: str, tmp_path: Path, seen: Seen) -> N
     expected="1.0",
     defences=["usable_stays_shown", "big_pages_folded"],
 )
+@pytest.mark.long
 async def test_a_dense_page_that_works(tmp_path: Path, seen: Seen) -> None:
     graded, status = await grade(tmp_path, page(dense(27_000)))
     seen(f"{status}, reward {graded.reward:g}")

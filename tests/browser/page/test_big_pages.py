@@ -83,6 +83,7 @@ async def test_so_is_one_of_few_elements_that_are_more_than_a_judge_is_shown(dri
     assert re.search(r"paragraph \[ref=\w+\]: Finished", drive.snapshot), drive.snapshot
 
 
+@pytest.mark.long
 async def test_rows_that_are_scrolled_to_are_shown_with_refs(drive: Drive) -> None:
     opened = await shown(drive, page(table(27_000)))
     assert "r0c0" in opened
@@ -105,6 +106,7 @@ async def test_what_can_be_used_off_the_screen_is_named_by_its_row(drive: Drive)
     assert opened.count('button "Edit"') == len(set(re.findall(r"Item \d+", opened))), opened
 
 
+@pytest.mark.long
 async def test_nothing_of_a_page_changes_and_it_cannot_notice(drive: Drive) -> None:
     watching = """
       const before = document.documentElement.outerHTML, log = [];
@@ -125,6 +127,7 @@ async def test_nothing_of_a_page_changes_and_it_cannot_notice(drive: Drive) -> N
     assert "untouched" in drive.snapshot
 
 
+@pytest.mark.long
 async def test_shadow_trees_slots_and_frames_are_folded_too(drive: Drive) -> None:
     many = "'<p>row</p>'.repeat(30000)"
     seen = await shown(
@@ -147,6 +150,7 @@ async def test_shadow_trees_slots_and_frames_are_folded_too(drive: Drive) -> Non
     assert 'button "frame clicked"' in drive.snapshot
 
 
+@pytest.mark.long
 async def test_a_big_frame_makes_a_page_big(drive: Drive) -> None:
     seen = await shown(
         drive,
@@ -161,6 +165,7 @@ async def test_a_big_frame_makes_a_page_big(drive: Drive) -> None:
     await drive.ok("click", 'button "Framed"')
 
 
+@pytest.mark.long
 async def test_long_texts_are_shown_where_they_are_on_the_screen(drive: Drive) -> None:
     opened = await shown(
         drive,
@@ -177,6 +182,7 @@ async def test_long_texts_are_shown_where_they_are_on_the_screen(drive: Drive) -
     assert re.search(r"\[\.\.\. \d+ characters not shown\]", drive.snapshot)
 
 
+@pytest.mark.long
 async def test_what_covers_a_crowd_is_shown_first(drive: Drive) -> None:
     """However many elements lie on one spot of the screen, those on top are shown."""
     await shown(
@@ -189,6 +195,7 @@ async def test_what_covers_a_crowd_is_shown_first(drive: Drive) -> None:
     await drive.ok("click", 'button "On top"')
 
 
+@pytest.mark.long
 async def test_what_can_be_used_near_the_screen_keeps_its_name(drive: Drive) -> None:
     """A field, a button and a select box below the screen are used without scrolling first."""
     await shown(
@@ -209,6 +216,7 @@ async def test_what_can_be_used_near_the_screen_keeps_its_name(drive: Drive) -> 
     assert "Finished" in drive.snapshot
 
 
+@pytest.mark.long
 async def test_waiting_finds_text_anywhere_on_a_big_page(drive: Drive) -> None:
     await shown(drive, page(text(30_000)))
     await drive.ok("wait_for", text="14999word word")
