@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 .PHONY: setup demo test test-all test-ci core-coverage coverage redteam teeth faults kills mutation fmt lint type imports bench schema lock ci
 BIN := .venv/bin
-JOBS ?= 4
+JOBS ?= 5
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 CODE := src tests scripts resources_servers responses_api_agents
 
