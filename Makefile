@@ -12,7 +12,7 @@ setup:
 demo: setup
 	@$(BIN)/vibench-gym demo
 
-# What a change needs; about 10 minutes on two idle cores.
+# What a change needs; about 12 minutes on two idle cores.
 test: setup
 	$(PYTEST) -m "not long and not repeat"
 

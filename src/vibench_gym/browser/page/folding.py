@@ -3,7 +3,7 @@
 """Snapshots of big pages: what is on the screen and what can be used near it, the rest folded.
 
 Playwright's snapshot visits every element and sends every text, which takes seconds and hundreds of
-megabytes above some ten thousand of them. `fold.js` is a selector engine in Playwright's isolated
+megabytes for some ten thousand of them. `fold.js` is a selector engine in Playwright's isolated
 world; the body that it selects has, for the one walk that follows, the shown elements alone. So
 roles, names, states and refs are Playwright's, as on any other page, and refs are used as there.
 """
